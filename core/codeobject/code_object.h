@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,7 +72,9 @@ class NamePattern {
   const std::string& text() const { return text_; }
 
  private:
+  struct Compiled;
   std::string text_;
+  std::shared_ptr<const Compiled> compiled_;
 };
 
 }  // namespace kerncap::codeobject
