@@ -30,7 +30,7 @@ struct IndexHeader {
   std::uint64_t magic = index_magic;
   std::uint32_t format_version = version;
   std::uint32_t bytes_per_chunk = 0;
-  std::uint64_t file_count = 0;   // pack files; their names are in the manifest, in this order
+  std::uint64_t file_count = 0;  // pack files; their names are in the manifest, in this order
   std::uint64_t chunk_count = 0;
   std::uint64_t hash_high = 0, hash_low = 0;  // XXH3-128 of everything after this header
 };
@@ -41,7 +41,7 @@ struct ChunkEntry {
   std::uint64_t offset = 0;                   // in the pack file
   std::uint32_t file = 0;
   std::uint32_t stored_size = 0;
-  std::uint32_t raw_size = 0;                 // at most 64 KiB; less only for the last chunk of a region
+  std::uint32_t raw_size = 0;  // at most 64 KiB; less only for the last chunk of a region
   Codec codec = Codec::raw;
   std::uint8_t reserved[3] = {};
 };
@@ -58,7 +58,7 @@ struct PagesHeader {
 static_assert(sizeof(PagesHeader) == 48 && std::is_trivially_copyable_v<PagesHeader>);
 
 struct PagesRegion {
-  std::uint64_t address = 0, size = 0;        // must equal the manifest's region
+  std::uint64_t address = 0, size = 0;             // must equal the manifest's region
   std::uint64_t after_first = 0, after_count = 0;  // slice of the AfterEntry array, ascending chunk numbers
 };
 static_assert(sizeof(PagesRegion) == 32 && std::is_trivially_copyable_v<PagesRegion>);

@@ -105,6 +105,7 @@ struct Dispatch {
   std::string incomplete_reason;  // when has_after is false
   // Files of the folder, relative.
   std::string kernarg_file, pages_file;
+  std::string kernarg_checksum;          // XXH3-128 of the kernarg file, 32 hexadecimal digits; the writer fills it in
 };
 
 struct Manifest {
@@ -115,7 +116,10 @@ struct Manifest {
   std::vector<std::string> chunk_files;  // relative names with sizes checked by the reader
 };
 
+// The document without its seal; Writer adds `"checksum"` as the last member and Reader insists on it.
 support::Json to_json(const Manifest& manifest);
 Manifest manifest_from_json(const support::Json& document, std::string_view what);  // throws Error{bad_input}
+
+std::string manifest_checksum(const support::Json& document);  // of a document without "checksum": XXH3-128, hex
 
 }  // namespace kerncap::snapshot

@@ -1,0 +1,179 @@
+#include "core/snapshot/chunk_store.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/snapshot/manifest.h"
+#include "core/support/error.h"
+#include "core/support/file.h"
+
+namespace kerncap::snapshot {
+namespace {
+
+using layout::ChunkEntry;
+using support::ExitCode;
+using support::fail;
+
+constexpr std::size_t lane_buffer = 1 << 20;
+
+bool all_zero(std::span<const std::byte> bytes) {
+  // The first byte is zero and every byte equals the one before it: memcmp finds that at memory speed.
+  return bytes.empty() ||
+         (bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+void write_at(int fd, std::uint64_t offset, std::span<const std::byte> data, const std::string& name) {
+  while (!data.empty()) {
+    const ssize_t wrote = ::pwrite(fd, data.data(), data.size(), static_cast<off_t>(offset));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail(ExitCode::environment, "cannot write '{}': {}", name, std::strerror(errno));
+    offset += static_cast<std::uint64_t>(wrote);
+    data = data.subspan(static_cast<std::size_t>(wrote));
+  }
+}
+
+template <typename T>
+std::span<const std::byte> raw_bytes(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+}  // namespace
+
+struct ChunkStore::Lane::Compressor {
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  std::vector<std::byte> target = std::vector<std::byte>(chunk_size);
+  ~Compressor() { ZSTD_freeCCtx(context); }
+};
+
+ChunkStore::ChunkStore(std::filesystem::path folder, int compression_level, std::uint64_t pack_size, bool sync)
+    : folder_(std::move(folder)), compression_level_(compression_level), pack_size_(pack_size), sync_(sync) {
+  std::error_code error;
+  std::filesystem::create_directory(folder_ / "chunks", error);
+  if (error) fail(ExitCode::environment, "cannot write '{}': {}", (folder_ / "chunks").string(), error.message());
+  std::filesystem::permissions(folder_ / "chunks", std::filesystem::perms::owner_all, error);
+}
+
+ChunkStore::~ChunkStore() {
+  for (const Pack& pack : packs_) ::close(pack.fd);
+}
+
+ChunkStore::Lane::Lane(ChunkStore& store) : store_(store), compressor_(std::make_unique<Compressor>()) {
+  if (compressor_->context == nullptr) fail(ExitCode::environment, "not enough memory to compress the snapshot");
+  buffer_.reserve(lane_buffer);
+}
+ChunkStore::Lane::~Lane() = default;
+
+std::uint32_t ChunkStore::Lane::add(std::span<const std::byte> chunk) {
+  if (all_zero(chunk)) {
+    const std::lock_guard lock(store_.mutex_);
+    ++store_.counts_.zero;
+    return 0;
+  }
+  const support::Hash128 hash = support::xxh3_128(chunk);
+  std::uint32_t id = 0;
+  {
+    const std::lock_guard lock(store_.mutex_);
+    if (store_.entries_.size() >= UINT32_MAX - 1) fail(ExitCode::environment, "the snapshot has too many chunks");
+    const auto [found, fresh] = store_.ids_.try_emplace(hash, static_cast<std::uint32_t>(store_.entries_.size() + 1));
+    id = found->second;
+    if (!fresh) {
+      ++store_.counts_.duplicate;
+      return id;
+    }
+    ChunkEntry entry;
+    entry.hash_high = hash.high;
+    entry.hash_low = hash.low;
+    entry.raw_size = static_cast<std::uint32_t>(chunk.size());
+    store_.entries_.push_back(entry);  // place and codec follow at flush()
+    ++store_.counts_.stored;
+  }
+  std::span<const std::byte> stored = chunk;
+  layout::Codec codec = layout::Codec::raw;
+  if (store_.compression_level_ != 0) {
+    // A target smaller than the source makes zstd stop early where compression would not pay (an eighth saved).
+    const std::size_t limit = chunk.size() - chunk.size() / 8;
+    const std::size_t size = ZSTD_compressCCtx(compressor_->context, compressor_->target.data(), limit, chunk.data(),
+                                               chunk.size(), store_.compression_level_);
+    if (!ZSTD_isError(size)) {
+      stored = std::span(compressor_->target).first(size);
+      codec = layout::Codec::zstd;
+    }
+  }
+  if (buffer_.size() + stored.size() > lane_buffer) flush();
+  buffer_.insert(buffer_.end(), stored.begin(), stored.end());
+  pending_.push_back(id);
+  const std::lock_guard lock(store_.mutex_);
+  ChunkEntry& entry = store_.entries_[id - 1];
+  entry.stored_size = static_cast<std::uint32_t>(stored.size());
+  entry.codec = codec;
+  store_.counts_.stored_bytes += stored.size();
+  return id;
+}
+
+void ChunkStore::Lane::flush() {
+  if (buffer_.empty()) return;
+  const Place place = store_.reserve(buffer_.size());
+  write_at(place.fd, place.offset, buffer_, (store_.folder_ / "chunks").string());
+  const std::lock_guard lock(store_.mutex_);
+  std::uint64_t offset = place.offset;
+  for (const std::uint32_t id : pending_) {
+    ChunkEntry& entry = store_.entries_[id - 1];
+    entry.file = place.file;
+    entry.offset = offset;
+    offset += entry.stored_size;
+  }
+  buffer_.clear();
+  pending_.clear();
+}
+
+ChunkStore::Place ChunkStore::reserve(std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  if (packs_.empty() || packs_.back().size >= pack_size_) {
+    Pack pack{fmt::format("chunks/{:04}.pack", packs_.size()), -1, 0};
+    const std::filesystem::path path = folder_ / pack.name;
+    pack.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (pack.fd < 0) fail(ExitCode::environment, "cannot write '{}': {}", path.string(), std::strerror(errno));
+    packs_.push_back(std::move(pack));
+  }
+  Pack& pack = packs_.back();
+  const Place place{static_cast<std::uint32_t>(packs_.size() - 1), pack.size, pack.fd};
+  pack.size += size;
+  return place;
+}
+
+ChunkStore::Counts ChunkStore::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+std::vector<std::string> ChunkStore::finish() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> sizes;
+  for (const Pack& pack : packs_) {
+    if (sync_ && ::fsync(pack.fd) != 0)
+      fail(ExitCode::environment, "cannot write '{}': {}", (folder_ / pack.name).string(), std::strerror(errno));
+    names.push_back(pack.name);
+    sizes.push_back(pack.size);
+  }
+  layout::IndexHeader header;
+  header.bytes_per_chunk = chunk_size;
+  header.file_count = packs_.size();
+  header.chunk_count = entries_.size();
+  std::vector<std::byte> payload(raw_bytes(sizes).begin(), raw_bytes(sizes).end());
+  payload.insert(payload.end(), raw_bytes(entries_).begin(), raw_bytes(entries_).end());
+  const support::Hash128 hash = support::xxh3_128(payload);
+  header.hash_high = hash.high;
+  header.hash_low = hash.low;
+  support::AtomicFile file(folder_ / layout::index_name);
+  file.write(std::as_bytes(std::span(&header, 1)));
+  file.write(payload);
+  file.commit();
+  return names;
+}
+
+}  // namespace kerncap::snapshot

@@ -1,0 +1,74 @@
+// The writing half of the chunk files: content-addressed, duplicates and zeros elided, compressed where it pays.
+//
+// Thread-safety: each thread uses its own Lane; the store itself is safe from all of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/snapshot/layout.h"
+#include "core/support/hash.h"
+
+namespace kerncap::snapshot {
+
+class ChunkStore {
+ public:
+  ChunkStore(std::filesystem::path folder, int compression_level, std::uint64_t pack_size, bool sync);
+  ~ChunkStore();
+
+  class Lane {
+   public:
+    explicit Lane(ChunkStore& store);
+    ~Lane();
+    // Returns the chunk's id; its bytes may stay in this lane's buffer until flush().
+    std::uint32_t add(std::span<const std::byte> chunk);
+    void flush();
+
+   private:
+    struct Compressor;
+    ChunkStore& store_;
+    std::unique_ptr<Compressor> compressor_;
+    std::vector<std::byte> buffer_;
+    std::vector<std::uint32_t> pending_;  // ids whose bytes lie in buffer_, in order
+  };
+
+  struct Counts {
+    std::uint64_t stored_bytes = 0, zero = 0, duplicate = 0, stored = 0;
+  };
+  Counts counts() const;
+
+  // All lanes must be flushed. Writes chunks/index.bin; returns the pack files' names relative to the folder.
+  std::vector<std::string> finish();
+
+ private:
+  struct Place {
+    std::uint32_t file;
+    std::uint64_t offset;
+    int fd;
+  };
+  Place reserve(std::uint64_t size);
+
+  std::filesystem::path folder_;
+  const int compression_level_;
+  const std::uint64_t pack_size_;
+  const bool sync_;
+  mutable std::mutex mutex_;  // everything below
+  std::unordered_map<support::Hash128, std::uint32_t> ids_;
+  std::vector<layout::ChunkEntry> entries_;
+  struct Pack {
+    std::string name;
+    int fd;
+    std::uint64_t size;
+  };
+  std::vector<Pack> packs_;
+  Counts counts_;
+};
+
+}  // namespace kerncap::snapshot
