@@ -2,11 +2,10 @@
 
 # The build tree is laid out like an installed prefix, so that programs find their companions by the same relative
 # path in both: bin/, lib/kerncap/, libexec/kerncap/, share/kerncap/.
-if(PROJECT_IS_TOP_LEVEL)
-  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
-  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/kerncap")
-  set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
-endif()
+# With FetchContent too: these variables reach only Kerncap's own folders.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/kerncap")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(KERNCAP_INSTALL_PRIVATE_LIBDIR "lib/kerncap")
 set(KERNCAP_INSTALL_DATADIR "share/kerncap")
 set(KERNCAP_INSTALL_LIBEXECDIR "libexec/kerncap")
