@@ -182,7 +182,7 @@ function(kerncap_make_database_folder folder)
   endif()
 endfunction()
 
-# Asks CMake for its own description of targets and toolchains, which `kerncap db` joins with the records.
+# Asks CMake for its own description of targets and toolchains. Before CMake 3.27 it is written from the second configuration on.
 function(kerncap_request_file_api)
   if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.27)
     cmake_language(EVAL CODE "cmake_file_api(QUERY API_VERSION 1 CODEMODEL 2 TOOLCHAINS 1)")
