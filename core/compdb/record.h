@@ -33,7 +33,9 @@ struct SourceFile {
   std::uint64_t size = 0, mtime = 0;  // as they were right after the compile; bytes, nanoseconds
   std::string digest;                 // SHA-256, only when archived (blobs/<digest>); else empty
   std::uint64_t hash = 0;             // XXH3-64 of the content; 0 when not hashed (system headers)
-  bool system = false;                // from a system include folder
+  // Of the toolchain or the operating system, not of the application: found in a folder that the driver added itself,
+  // or with -isystem below /usr or /opt.
+  bool system = false;
 };
 
 struct Pass {                        // one front-end run of the translation unit
@@ -51,22 +53,26 @@ struct Compiler {
 struct Record {
   RecordKind kind = RecordKind::translation_unit;
   Origin origin = Origin::recorded;
-  std::string host;                        // machine that ran the compile
-  std::uint64_t started = 0, wall = 0;     // ns since the epoch; ns
-  std::string directory;                   // effective working directory, absolute
-  std::vector<std::string> argv;           // as called (the compiler as argv[0]), response files kept by name
+  std::string host;                     // machine that ran the compile
+  std::string database;                 // the folder it was recorded in, then: finds the outputs of a moved build tree
+  std::uint64_t started = 0, wall = 0;  // ns since the epoch; ns
+  std::string directory;                // effective working directory, absolute
+  std::vector<std::string> argv;        // as called (the compiler as argv[0]), response files kept by name
   std::vector<std::string> expanded_argv;  // with response files inlined; equal to argv when there were none
   std::vector<std::pair<std::string, std::string>> environment;  // only the variables that steer compilers
   Compiler compiler;
   std::string language;  // "c", "c++", "hip", "cuda", "assembler", ...
   std::string source;    // main source file as spelled; "-" for standard input
   std::string output;    // absolute path of the object (or linked file)
-  std::uint64_t output_size = 0,
-                output_mtime = 0;           // identity of the output right after the compile; 0 when it is missing
+  // Identity of the output right after the compile; 0 when it is missing. The hash is XXH3-64 of an object's bytes; 0
+  // for links and for objects above 64 MiB.
+  std::uint64_t output_size = 0, output_mtime = 0, output_hash = 0;
+  bool linked = false;                      // compiled and linked by one command: `output` is the linked file
   std::vector<std::string> inputs;          // of a link: objects and libraries, absolute
   std::vector<std::string> device_targets;  // resolved offload architectures
   bool rdc = false, new_driver = false, compressed = false, lto = false;
   bool configure_check = false;  // compiled by CMake while it probed the compiler
+  bool cached = false;           // a compiler cache answered: the driver ran no jobs
   std::vector<Job> jobs;
   std::vector<SourceFile> files;
   std::vector<Pass> passes;

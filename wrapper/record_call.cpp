@@ -1,0 +1,163 @@
+#include "wrapper/record_call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "core/compdb/depfile.h"
+#include "core/compdb/file_system.h"
+#include "core/compdb/folder.h"
+#include "core/compdb/log_writer.h"
+#include "core/compdb/recorded_environment.h"
+#include "core/compdb/response_file.h"
+#include "wrapper/header_scan.h"
+#include "wrapper/warn.h"
+
+extern char** environ;
+
+namespace kerncap::wrapper {
+namespace {
+
+using compdb::absolute_path;
+using compdb::Action;
+using compdb::Record;
+
+constexpr std::uint64_t largest_driver_log = 256U << 20;
+constexpr std::uint64_t largest_depfile = 64U << 20;
+
+// The user's own use of clang's logs comes first: ours would divert it.
+constexpr auto logging_variables =
+    std::to_array<const char*>({"CC_PRINT_OPTIONS", "CC_PRINT_OPTIONS_FILE", "CC_PRINT_HEADERS",
+                                "CC_PRINT_HEADERS_FILE", "CC_PRINT_HEADERS_FORMAT", "CC_PRINT_HEADERS_FILTERING"});
+
+std::uint64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// CMake compiles small programs while it configures: try_compile and the identification of the compiler.
+bool is_configure_check(const std::string& directory) {
+  const std::size_t at = directory.find("/CMakeFiles/");
+  if (at == std::string::npos) return false;
+  const std::string_view rest = std::string_view(directory).substr(at + 12);
+  return rest.starts_with("CMakeScratch") || rest.starts_with("CMakeTmp") ||
+         rest.find("/CompilerId") != std::string_view::npos;
+}
+
+compdb::Compiler describe_compiler(const Target& target) {
+  compdb::Compiler compiler;
+  compiler.path = target.compiler_path;
+  compiler.resolved = compdb::resolved_path(target.compiler_path);
+  const compdb::FileIdentity file = compdb::identify(compiler.resolved);
+  compiler.size = file.size;
+  compiler.mtime = file.mtime;
+  compiler.family = compdb::compiler_family(target.command[target.compiler]);
+  if (compiler.family == "unknown") compiler.family = compdb::compiler_family(compiler.resolved);
+  return compiler;
+}
+
+bool compiles_or_links(Action action) { return action != Action::query && action != Action::preprocess; }
+
+}  // namespace
+
+CallRecorder::CallRecorder(const Target& target) : target_(target) {
+  const std::string here = compdb::current_directory();
+  database_ = compdb::find_database_folder(here);
+  if (database_.empty()) return;
+  Record& common = call_.common;
+  common.argv.assign(target.command.begin() + static_cast<std::ptrdiff_t>(target.compiler), target.command.end());
+  common.expanded_argv = compdb::expand_response_files(common.argv, here);
+  common.compiler = describe_compiler(target);
+  call_.line = compdb::parse_arguments(common.expanded_argv, common.compiler.family);
+  wanted_ = compiles_or_links(call_.line.action);
+  if (!wanted_) return;
+  common.directory = call_.line.working_directory.empty() ? here : absolute_path(here, call_.line.working_directory);
+  common.host = compdb::log_host_name();
+  common.database = database_;
+  common.configure_check = is_configure_check(here);
+}
+
+CallRecorder::~CallRecorder() {
+  if (!log_path_.empty()) unlink(log_path_.c_str());
+}
+
+void CallRecorder::prepare(Changes& changes) {
+  call_.common.environment = compdb::steering_variables(environ);
+  for (auto& [name, value] : call_.common.environment) {
+    if (name == "PATH") value = target_.search_path;
+  }
+  call_.common.started = now_ns();
+  const std::string& family = call_.common.compiler.family;
+  if (family == "gcc" || family == "nvcc") return;
+  for (const char* variable : logging_variables) {
+    if (std::getenv(variable) != nullptr) return;
+  }
+  // A log that clang cannot open fails the compile, so it is made, empty, before the compiler is told of it.
+  const char* folder = std::getenv("TMPDIR");
+  std::string path =
+      absolute_path(compdb::current_directory(), folder != nullptr && folder[0] != '\0' ? folder : "/tmp") +
+      "/kerncap-cc-XXXXXX";
+  const int fd = mkostemp(path.data(), O_CLOEXEC);
+  if (fd < 0) return;
+  close(fd);
+  log_path_ = path;
+  changes.emplace_back("CC_PRINT_OPTIONS", "1");
+  changes.emplace_back("CC_PRINT_OPTIONS_FILE", log_path_);
+  // The header log makes clang treat system headers as dependencies (-sys-header-deps), which would put them into the
+  // file that -MMD writes as well: then the passes are looked at afterwards instead.
+  const char* appended = std::getenv("HIPCC_COMPILE_FLAGS_APPEND");
+  logs_headers_ = !call_.line.user_headers_only && (appended == nullptr || std::strstr(appended, "-MMD") == nullptr);
+  if (logs_headers_) {
+    changes.emplace_back("CC_PRINT_HEADERS", "1");
+    changes.emplace_back("CC_PRINT_HEADERS_FILE", log_path_);
+  }
+}
+
+void CallRecorder::read_log() {
+  std::string log;
+  if (log_path_.empty() || !compdb::read_file(log_path_, largest_driver_log, log)) return;
+  call_.jobs = compdb::parse_driver_log(log);
+  for (compdb::LoggedJob& job : call_.jobs) compdb::remove_logging_options(job.argv, log_path_);
+  compdb::Compiler& compiler = call_.common.compiler;
+  if (!call_.jobs.empty() && compiler.family == "unknown") compiler.family = "clang";
+  call_.jobs_expected = compiler.family == "clang" || compiler.family == "hipcc";
+  for (const std::string& argument : call_.common.expanded_argv) {
+    if (argument.starts_with("-parallel-jobs")) call_.passes_interleaved = true;
+  }
+}
+
+void CallRecorder::read_depfile() {
+  if (call_.line.dependency_file.empty()) return;
+  const std::string path = absolute_path(call_.common.directory, call_.line.dependency_file);
+  std::string text;
+  const compdb::FileIdentity file = compdb::identify(path);
+  constexpr std::uint64_t clock_tick = 10'000'000;  // file times are those of the last timer tick
+  if (file.mtime + clock_tick < call_.common.started || !compdb::read_file(path, largest_depfile, text)) return;
+  call_.dependencies = compdb::parse_depfile(text).files;
+}
+
+void CallRecorder::finish(int exit_status) {
+  call_.common.wall = now_ns() - call_.common.started;
+  call_.common.exit_status = exit_status;
+  read_log();
+  if (exit_status == 0) {
+    read_depfile();
+    if (!call_.jobs.empty() && !logs_headers_) scan_headers(call_.jobs, call_.common.directory, log_path_);
+  }
+  for (const Record& record : compdb::assemble_records(call_)) {
+    if (const int error = compdb::append_record(database_, record); error != 0) {
+      warn_once(database_,
+                "compiles are not recorded: cannot write to the database " + database_ + ": " + std::strerror(error));
+      return;
+    }
+  }
+}
+
+}  // namespace kerncap::wrapper
