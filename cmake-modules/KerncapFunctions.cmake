@@ -174,11 +174,12 @@ function(kerncap_program_path name result)
   set(${result} "${path}" PARENT_SCOPE)
 endfunction()
 
-# Private to its owner, as sources and command lines may be.
+# An empty database, which core/compdb/folder.h knows by its VERSION file. Private to its owner, as command lines may be.
 function(kerncap_make_database_folder folder)
-  if(NOT EXISTS "${folder}")
+  if(NOT EXISTS "${folder}/VERSION")
     file(MAKE_DIRECTORY "${folder}")
     file(CHMOD "${folder}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+    file(WRITE "${folder}/VERSION" "1 kerncap compilation database\n")
   endif()
 endfunction()
 
