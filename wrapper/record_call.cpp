@@ -151,6 +151,9 @@ void CallRecorder::finish(int exit_status) {
     read_depfile();
     if (!call_.jobs.empty() && !logs_headers_) scan_headers(call_.jobs, call_.common.directory, log_path_);
   }
+  // Here and not in the destructor alone: main() ends without unwinding.
+  if (!log_path_.empty()) unlink(log_path_.c_str());
+  log_path_.clear();
   for (const Record& record : compdb::assemble_records(call_)) {
     if (const int error = compdb::append_record(database_, record); error != 0) {
       warn_once(database_,

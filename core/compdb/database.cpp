@@ -1,0 +1,258 @@
+#include "core/compdb/database.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "core/compdb/codec.h"
+#include "core/compdb/file_system.h"
+#include "core/compdb/folder.h"
+#include "core/compdb/frame.h"
+#include "core/compdb/log_files.h"
+#include "core/compdb/object_index.h"
+#include "core/support/error.h"
+#include "core/support/file.h"
+
+namespace kerncap::compdb {
+namespace {
+
+namespace fs = std::filesystem;
+using support::ExitCode;
+using support::fail;
+
+// What makes two records descriptions of the same thing, so that the later one replaces the earlier. Units that were
+// compiled and linked by one command share their output; a unit without an output (-fsyntax-only) is known by its
+// source.
+std::string key_of(const Record& record) {
+  std::string key(1, static_cast<char>(record.kind));
+  key += record.output;
+  if (record.linked || record.output.empty()) key += '\0' + absolute_path(record.directory, record.source);
+  return key;
+}
+
+std::uint64_t finished(const Record& record) { return record.started + record.wall; }
+
+// The newest good record of each key; a failed compile replaces only failed ones. Where a compiler cache answered, what
+// the driver did is taken from the record of the compile that filled it.
+std::vector<Record> newest(std::vector<Record> all, Statistics& statistics) {
+  std::ranges::stable_sort(all, {}, finished);
+  std::unordered_map<std::string, std::size_t> by_key;
+  std::vector<Record> kept;
+  for (Record& record : all) {
+    const auto [position, fresh] = by_key.try_emplace(key_of(record), kept.size());
+    if (fresh) {
+      kept.push_back(std::move(record));
+      continue;
+    }
+    ++statistics.superseded;
+    Record& earlier = kept[position->second];
+    if (record.exit_status != 0 && earlier.exit_status == 0) continue;
+    if (record.cached && !earlier.cached && earlier.exit_status == 0 && earlier.expanded_argv == record.expanded_argv) {
+      record.jobs = std::move(earlier.jobs);
+      record.files = std::move(earlier.files);
+      record.passes = std::move(earlier.passes);
+      record.device_targets = std::move(earlier.device_targets);
+      record.language = earlier.language;
+    }
+    earlier = std::move(record);
+  }
+  return kept;
+}
+
+std::string kernel_name(std::string_view symbol) {
+  if (symbol.ends_with(".kd")) symbol.remove_suffix(3);
+  return std::string(symbol);
+}
+
+}  // namespace
+
+struct Database::State {
+  fs::path folder;
+  std::vector<Record> records;
+  Statistics statistics;
+  IndexReport index_report;
+  std::vector<std::string> outputs;  // where each record's output is now; beside `records`
+  std::vector<bool> stale;           // beside `records`
+  struct Hit {
+    std::size_t record;
+    IndexedCodeObject code_object;
+  };
+  std::vector<Hit> code_objects;
+
+  void read_logs();
+  void locate_outputs();
+  void index_code_objects();
+  Match match(std::size_t record) const {
+    return {.record = records[record], .target = {}, .digest = {}, .stale = stale[record]};
+  }
+  Match match(const Hit& hit) const {
+    return {.record = records[hit.record],
+            .target = hit.code_object.target,
+            .digest = hit.code_object.digest,
+            .stale = stale[hit.record]};
+  }
+  template <typename Predicate>
+  std::vector<Match> records_where(Predicate predicate) const {
+    std::vector<Match> matches;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (predicate(records[i])) matches.push_back(match(i));
+    }
+    return matches;
+  }
+  template <typename Predicate>
+  std::vector<Match> code_objects_where(Predicate predicate) const {
+    std::vector<Match> matches;
+    for (const Hit& hit : code_objects) {
+      if (predicate(hit.code_object)) matches.push_back(match(hit));
+    }
+    // Units beat links: a link holds the same code object because a unit put it there.
+    const bool any_unit =
+        std::ranges::any_of(matches, [](const Match& m) { return m.record.kind == RecordKind::translation_unit; });
+    if (any_unit) std::erase_if(matches, [](const Match& m) { return m.record.kind == RecordKind::link; });
+    return matches;
+  }
+};
+
+void Database::State::read_logs() {
+  std::vector<Record> all;
+  for (const fs::path& path : log_files(folder)) {
+    const support::MappedFile file(path);
+    const std::string_view log(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+    statistics.bytes += log.size();
+    const ScanResult scan = scan_frames(log, 0, [&](const Frame& frame) {
+      if (frame.type != static_cast<std::uint16_t>(FrameType::record)) return;
+      std::string payload;
+      Record record;
+      if (frame.version != frame_version || !frame_payload(frame, payload) ||
+          !decode_record(payload, record, nullptr)) {
+        ++statistics.torn;
+        return;
+      }
+      ++statistics.records;
+      if (record.kind == RecordKind::link) ++statistics.links;
+      if (record.kind == RecordKind::translation_unit) ++statistics.translation_units;
+      if (record.exit_status != 0) ++statistics.failed;
+      all.push_back(std::move(record));
+    });
+    statistics.torn += scan.damaged_places;
+  }
+  records = newest(std::move(all), statistics);
+}
+
+// A build tree may have moved since, the database inside it with it.
+void Database::State::locate_outputs() {
+  const std::string here = folder.string();
+  for (const Record& record : records) {
+    std::string output = record.output;
+    if (!output.empty() && record.database != here && !identify(output).exists) {
+      const std::string old_root = folder_of(record.database) + "/";
+      if (output.starts_with(old_root)) {
+        const std::string moved = folder_of(here) + "/" + output.substr(old_root.size());
+        if (identify(moved).exists) output = moved;
+      }
+    }
+    const FileIdentity now = identify(output);
+    bool same = now.exists && now.size == record.output_size && now.mtime == record.output_mtime;
+    std::string content;
+    if (!same && now.exists && now.size == record.output_size && record.output_hash != 0 &&
+        read_file(output, now.size, content)) {
+      same = hash_bytes(content) == record.output_hash;  // touched, copied, or rewritten by a compiler cache
+    }
+    outputs.push_back(std::move(output));
+    stale.push_back(!record.output.empty() && !same);
+  }
+}
+
+void Database::State::index_code_objects() {
+  ObjectIndex index(folder / "objects.index");
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    if (record.exit_status != 0 || record.output.empty()) continue;
+    // What is in a stale output says nothing of this record, unless nobody looked while it was fresh.
+    const std::vector<IndexedCodeObject>* then = index.at(outputs[i], record.output_size, record.output_mtime);
+    const std::vector<IndexedCodeObject>& found = then != nullptr ? *then : index.current(outputs[i]);
+    for (const IndexedCodeObject& code_object : found) code_objects.push_back({i, code_object});
+  }
+  index_report = {.records = records.size(), .objects_read = index.objects_read(), .code_objects = code_objects.size()};
+  index.save();
+}
+
+Database::Database(fs::path folder) : state_(std::make_unique<State>()) {
+  state_->folder = absolute_path(current_directory(), folder.string());
+  std::error_code error;
+  if (!fs::is_directory(state_->folder, error)) {
+    fail(ExitCode::bad_input,
+         "there is no compilation database in {}: build with 'kerncap build', or name one with --db",
+         state_->folder.string());
+  }
+  const unsigned version = database_version(state_->folder.string());
+  if (version == 0 || version > newest_database_version) {
+    fail(ExitCode::bad_input, "the compilation database in {} has version {}, and this Kerncap reads versions up to {}",
+         state_->folder.string(), version, newest_database_version);
+  }
+  state_->read_logs();
+  state_->locate_outputs();
+  state_->index_code_objects();
+}
+
+Database::~Database() = default;
+Database::Database(Database&&) noexcept = default;
+
+std::vector<Record> Database::records() const { return state_->records; }
+IndexReport Database::index_report() const { return state_->index_report; }
+Statistics Database::statistics() const { return state_->statistics; }
+
+std::vector<Match> Database::find_code_object(std::string_view digest) const {
+  return state_->code_objects_where([&](const IndexedCodeObject& entry) { return entry.digest == digest; });
+}
+
+std::vector<Match> Database::find_kernel(std::string_view symbol) const {
+  const std::string name = kernel_name(symbol);
+  return state_->code_objects_where(
+      [&](const IndexedCodeObject& entry) { return std::ranges::find(entry.kernels, name) != entry.kernels.end(); });
+}
+
+std::vector<Match> Database::find_cuid(std::string_view hex) const {
+  return state_->code_objects_where(
+      [&](const IndexedCodeObject& entry) { return std::ranges::find(entry.cuids, hex) != entry.cuids.end(); });
+}
+
+std::vector<Match> Database::find_output(const fs::path& object) const {
+  const std::string path = absolute_path(current_directory(), object.string());
+  const std::string resolved = resolved_path(path);
+  std::vector<Match> matches;
+  for (std::size_t i = 0; i < state_->records.size(); ++i) {
+    const std::string& recorded = state_->records[i].output;
+    const std::string& now = state_->outputs[i];
+    if (recorded == path || recorded == resolved || now == path || now == resolved) matches.push_back(state_->match(i));
+  }
+  return matches;
+}
+
+std::vector<Match> Database::find_source(const fs::path& source) const {
+  const std::string path = absolute_path(current_directory(), source.string());
+  const std::string resolved = resolved_path(path);
+  return state_->records_where([&](const Record& record) {
+    if (record.kind != RecordKind::translation_unit) return false;
+    const std::string recorded = absolute_path(record.directory, record.source);
+    return recorded == path || recorded == resolved || (!record.files.empty() && record.files.front().path == resolved);
+  });
+}
+
+std::vector<Match> Database::find_header(const fs::path& header) const {
+  const std::string path = absolute_path(current_directory(), header.string());
+  const std::string resolved = resolved_path(path);
+  return state_->records_where([&](const Record& record) {
+    return std::ranges::any_of(record.files, [&](const SourceFile& file) {
+      return file.path == path || file.path == resolved || absolute_path(record.directory, file.spelling) == path;
+    });
+  });
+}
+
+std::string Database::blob(std::string_view digest) const {
+  fail(ExitCode::bad_input, "the compilation database {} holds no source {}", state_->folder.string(), digest);
+}
+
+fs::path find_database(const fs::path& start) { return find_database_folder(start.string()); }
+
+}  // namespace kerncap::compdb

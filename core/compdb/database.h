@@ -27,6 +27,10 @@ struct Statistics {
   std::uint64_t records = 0, translation_units = 0, links = 0, failed = 0, superseded = 0, torn = 0, bytes = 0;
 };
 
+struct IndexReport {
+  std::uint64_t records = 0, objects_read = 0, code_objects = 0;  // records kept; files looked into now; digests known
+};
+
 class Database {
  public:
   explicit Database(std::filesystem::path folder);
@@ -36,6 +40,7 @@ class Database {
   // The newest good record of every output.
   std::vector<Record> records() const;
   Statistics statistics() const;
+  IndexReport index_report() const;
 
   // All matches are returned; more than one is an ambiguity that the caller reports, never resolves by chance.
   std::vector<Match> find_code_object(std::string_view digest) const;

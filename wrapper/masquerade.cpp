@@ -1,0 +1,86 @@
+#include "wrapper/masquerade.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "core/support/error.h"
+#include "core/support/process.h"
+
+namespace kerncap::wrapper {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// CMake reads these when it configures a tree for the first time (cmake-env-variables(7)).
+constexpr const char* launcher_variables[] = {"CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER",
+                                              "CMAKE_HIP_COMPILER_LAUNCHER", "CMAKE_CUDA_COMPILER_LAUNCHER"};
+
+struct NamedCompiler {
+  const char* variable;
+  const char* usual;  // what build systems take when the variable is not set
+};
+constexpr NamedCompiler named_compilers[] = {{"CC", "cc"}, {"CXX", "c++"}};
+
+bool is_cmake(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  const std::string name = fs::path(command.front()).filename().string();
+  return name == "cmake" || name == "ccmake" || name == "ctest";
+}
+
+}  // namespace
+
+Environment build_environment(const BuildOptions& options) {
+  const fs::path program = options.program_folder / "kerncap-cc";
+  const fs::path masquerade = options.program_folder / "../libexec/kerncap/masquerade";
+  std::error_code error;
+  const fs::path folder = fs::canonical(masquerade, error);
+  if (error || ::access(program.c_str(), X_OK) != 0) {
+    support::fail(support::ExitCode::environment, "kerncap-cc is not installed beside kerncap: there is no {}",
+                  error ? masquerade.lexically_normal().string() : program.string());
+  }
+  Environment changes;
+  changes["KERNCAP_DB"] = options.database.string();
+  changes["KERNCAP_CC_SESSION"] = std::to_string(static_cast<long>(::getpid()));
+  changes["PATH"] =
+      folder.string() + ":" + (variable("PATH").empty() ? "/usr/local/bin:/usr/bin:/bin" : variable("PATH"));
+  for (const char* name : launcher_variables) {
+    const std::string present = variable(name);
+    changes[name] = present.empty() ? program.string() : program.string() + ";" + present;
+  }
+  const bool cmake = is_cmake(options.command);
+  for (const NamedCompiler& compiler : named_compilers) {
+    const std::string present = variable(compiler.variable);
+    if (cmake) {
+      // CMake keeps the compiler's path in its cache for good: it gets the real one, and the launchers do the rest.
+      if (!present.empty()) continue;
+      if (const auto real = support::find_program(compiler.usual)) changes[compiler.variable] = real->string();
+    } else if (present.starts_with('/')) {
+      // make, autotools, Meson and scripts take words; a full path would go past the masquerade folder.
+      changes[compiler.variable] = program.string() + " " + present;
+    }
+  }
+  return changes;
+}
+
+std::string advice_when_nothing_was_recorded(const std::vector<std::string>& command, const fs::path& program_folder) {
+  const std::string program = (program_folder / "kerncap-cc").lexically_normal().string();
+  if (is_cmake(command)) {
+    return "nothing was recorded: either everything was up to date, or the tree was configured without kerncap-cc; "
+           "configure "
+           "it again with -DCMAKE_CXX_COMPILER_LAUNCHER=" +
+           program + " -DCMAKE_HIP_COMPILER_LAUNCHER=" + program +
+           " and rebuild, or take what the tree knows with 'kerncap db import'";
+  }
+  return "nothing was recorded: either everything was up to date, or the build names its compilers by full path; clean "
+         "it and "
+         "build with CC='" +
+         program + " <compiler>' (and CXX likewise), or take what its tree knows with 'kerncap db import'";
+}
+
+}  // namespace kerncap::wrapper
