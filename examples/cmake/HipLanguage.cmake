@@ -3,7 +3,8 @@
 #
 # CMake and clang expect three things where AMD's packages put them; Debian's are elsewhere:
 #  - the clang behind hipcc; Debian's plain `clang++` may be another version. `hipcc --version` names the right one.
-#  - the HIP runtime and the device libraries, which clang doesn't find by itself: `--rocm-path` and its companions.
+#  - the HIP runtime and the device libraries, which Debian 12's clang doesn't find by itself: `--rocm-path` and its
+#    companions.
 #  - `<ROCm root>/lib/cmake/hip-lang/`, on Debian lib/<multiarch>/cmake/hip-lang/. A small root in the build folder
 #    forwards to it. It also says where amd_comgr is, since CMake doesn't search multiarch folders in compiler checks.
 
@@ -26,12 +27,9 @@ if(multiarch_hip_lang AND NOT EXISTS /opt/rocm/lib/cmake/hip-lang AND NOT CMAKE_
   list(GET multiarch_hip_lang 0 multiarch_hip_lang)
   cmake_path(GET multiarch_hip_lang PARENT_PATH multiarch_packages)
 
-  if(NOT DEFINED CMAKE_HIP_FLAGS)
-    set(hip_flags "--rocm-path=/usr")
-    if(EXISTS "${multiarch_packages}/../amdgcn/bitcode")
-      cmake_path(SET device_libs NORMALIZE "${multiarch_packages}/../amdgcn/bitcode")
-      string(APPEND hip_flags " --rocm-device-lib-path=${device_libs}")
-    endif()
+  cmake_path(SET device_libs NORMALIZE "${multiarch_packages}/../amdgcn/bitcode")
+  if(NOT DEFINED CMAKE_HIP_FLAGS AND EXISTS "${device_libs}")
+    set(hip_flags "--rocm-path=/usr --rocm-device-lib-path=${device_libs}")
     execute_process(COMMAND hipconfig --version OUTPUT_VARIABLE hip_version ERROR_QUIET)
     if(hip_version MATCHES "^[0-9]+[.][0-9]+[.][0-9]+")
       string(APPEND hip_flags " --hip-version=${CMAKE_MATCH_0}")
