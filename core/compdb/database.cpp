@@ -1,17 +1,15 @@
 #include "core/compdb/database.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
-#include "core/compdb/codec.h"
 #include "core/compdb/file_system.h"
 #include "core/compdb/folder.h"
-#include "core/compdb/frame.h"
-#include "core/compdb/log_files.h"
+#include "core/compdb/log_reader.h"
+#include "core/compdb/log_writer.h"
 #include "core/compdb/object_index.h"
 #include "core/support/error.h"
 #include "core/support/file.h"
+#include "core/support/hash.h"
 
 namespace kerncap::compdb {
 namespace {
@@ -19,45 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using support::ExitCode;
 using support::fail;
-
-// What makes two records descriptions of the same thing, so that the later one replaces the earlier. Units that were
-// compiled and linked by one command share their output; a unit without an output (-fsyntax-only) is known by its
-// source.
-std::string key_of(const Record& record) {
-  std::string key(1, static_cast<char>(record.kind));
-  key += record.output;
-  if (record.linked || record.output.empty()) key += '\0' + absolute_path(record.directory, record.source);
-  return key;
-}
-
-std::uint64_t finished(const Record& record) { return record.started + record.wall; }
-
-// The newest good record of each key; a failed compile replaces only failed ones. Where a compiler cache answered, what
-// the driver did is taken from the record of the compile that filled it.
-std::vector<Record> newest(std::vector<Record> all, Statistics& statistics) {
-  std::ranges::stable_sort(all, {}, finished);
-  std::unordered_map<std::string, std::size_t> by_key;
-  std::vector<Record> kept;
-  for (Record& record : all) {
-    const auto [position, fresh] = by_key.try_emplace(key_of(record), kept.size());
-    if (fresh) {
-      kept.push_back(std::move(record));
-      continue;
-    }
-    ++statistics.superseded;
-    Record& earlier = kept[position->second];
-    if (record.exit_status != 0 && earlier.exit_status == 0) continue;
-    if (record.cached && !earlier.cached && earlier.exit_status == 0 && earlier.expanded_argv == record.expanded_argv) {
-      record.jobs = std::move(earlier.jobs);
-      record.files = std::move(earlier.files);
-      record.passes = std::move(earlier.passes);
-      record.device_targets = std::move(earlier.device_targets);
-      record.language = earlier.language;
-    }
-    earlier = std::move(record);
-  }
-  return kept;
-}
 
 std::string kernel_name(std::string_view symbol) {
   if (symbol.ends_with(".kd")) symbol.remove_suffix(3);
@@ -113,31 +72,7 @@ struct Database::State {
   }
 };
 
-void Database::State::read_logs() {
-  std::vector<Record> all;
-  for (const fs::path& path : log_files(folder)) {
-    const support::MappedFile file(path);
-    const std::string_view log(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-    statistics.bytes += log.size();
-    const ScanResult scan = scan_frames(log, 0, [&](const Frame& frame) {
-      if (frame.type != static_cast<std::uint16_t>(FrameType::record)) return;
-      std::string payload;
-      Record record;
-      if (frame.version != frame_version || !frame_payload(frame, payload) ||
-          !decode_record(payload, record, nullptr)) {
-        ++statistics.torn;
-        return;
-      }
-      ++statistics.records;
-      if (record.kind == RecordKind::link) ++statistics.links;
-      if (record.kind == RecordKind::translation_unit) ++statistics.translation_units;
-      if (record.exit_status != 0) ++statistics.failed;
-      all.push_back(std::move(record));
-    });
-    statistics.torn += scan.damaged_places;
-  }
-  records = newest(std::move(all), statistics);
-}
+void Database::State::read_logs() { records = newest_records(read_all_records(folder, &statistics), &statistics); }
 
 // A build tree may have moved since, the database inside it with it.
 void Database::State::locate_outputs() {
@@ -250,7 +185,17 @@ std::vector<Match> Database::find_header(const fs::path& header) const {
 }
 
 std::string Database::blob(std::string_view digest) const {
-  fail(ExitCode::bad_input, "the compilation database {} holds no source {}", state_->folder.string(), digest);
+  const bool plain = digest.size() == 64 && digest.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  const fs::path path = state_->folder / blob_folder / std::string(digest);
+  std::error_code error;
+  if (!plain || !fs::is_regular_file(path, error)) {
+    fail(ExitCode::bad_input, "the compilation database {} holds no source {}", state_->folder.string(), digest);
+  }
+  std::string content = support::read_text_file(path);
+  if (support::sha256_hex(support::bytes_of(content)) != digest) {
+    fail(ExitCode::bad_input, "the archived source {} is damaged: its content has another digest", path.string());
+  }
+  return content;
 }
 
 fs::path find_database(const fs::path& start) { return find_database_folder(start.string()); }

@@ -17,6 +17,8 @@
 namespace kerncap::compdb {
 
 struct Match {
+  // An imported record, or one where a compiler cache answered the only compile that was seen, has no jobs:
+  // recover_jobs() in operations.h asks the compiler for them.
   Record record;
   std::string target;  // the code object's target inside the record's output, when the query was about one
   std::string digest;  // its SHA-256

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "core/compdb/folder.h"
-#include "core/compdb/log_files.h"
+#include "core/compdb/log_reader.h"
 #include "core/support/error.h"
 
 namespace kerncap::compdb {

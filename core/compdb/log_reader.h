@@ -1,0 +1,33 @@
+// Reading all logs of a database, and deciding which records count.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "core/compdb/database.h"
+#include "core/compdb/frame.h"
+
+namespace kerncap::compdb {
+
+// Logs of all hosts, then fragments, in the order of their names. Empty when there are none yet.
+std::vector<std::filesystem::path> log_files(const std::filesystem::path& folder);
+
+// Calls `each` with every log and its content. A compaction may replace files meanwhile: then it starts over, after
+// calling `restart`, so that nothing is missed.
+void for_each_log(const std::filesystem::path& folder, const std::function<void()>& restart,
+                  const std::function<void(const std::filesystem::path&, std::string_view)>& each);
+
+// The record in a frame; false for frames of other types and for damage.
+bool read_record(const Frame& frame, Record& record, std::string* error);
+
+std::vector<Record> read_all_records(const std::filesystem::path& folder, Statistics* statistics);
+
+// What makes two records descriptions of the same thing, so that the later one replaces the earlier.
+std::string record_key(const Record& record);
+
+// The newest good record of each key, in the order in which the keys first appeared.
+std::vector<Record> newest_records(std::vector<Record> all, Statistics* statistics);
+
+}  // namespace kerncap::compdb
