@@ -90,6 +90,8 @@ int Driver::create_event(void* arguments) {
   }
   if (!events.create(args.event_type, args.auto_reset != 0, &args.event_id, &args.event_slot_index)) return -ENOSPC;
   args.event_trigger_data = args.event_id;
+  // libhsakmt gives an event its mailbox only when this is not zero.
+  args.event_page_offset = abi::mmap_type_events << abi::mmap_type_shift;
   return 0;
 }
 

@@ -68,6 +68,8 @@ Progress SdmaQueue::advance(std::uint64_t) noexcept {
       raise_memory_fault(packet_address_, false, false);
       return Progress::idle;
     }
+    trace("copy queue %u: packet %08x at %llu of %llu", description_.id, packet.words[0], static_cast<unsigned long long>(at),
+          static_cast<unsigned long long>(end));
     const unsigned operation = bits(packet.words[0], 0, 8), sub_operation = bits(packet.words[0], 8, 8);
     const auto* entry = std::ranges::find_if(operations, [&](const Operation& candidate) {
       return candidate.operation == operation &&
