@@ -1,0 +1,12 @@
+// The judging process: asks workers to run kernels and makes one verdict of what they answer.
+#pragma once
+
+#include "replay/options.h"
+#include "replay/verdict.h"
+
+namespace kerncap::replay {
+
+// Never throws for what a kernel or a snapshot does; throws Error{usage} for options that do not fit.
+Verdict judge(const Options& options);
+
+}  // namespace kerncap::replay

@@ -1,0 +1,32 @@
+// kerncap-replay: runs a captured kernel again, on the application's own memory, and says whether the result is the same.
+#include <cstdio>
+#include <iostream>
+
+#include "core/support/error.h"
+#include "replay/judge.h"
+#include "replay/worker.h"
+
+int main(int argc, char** argv) {
+  using namespace kerncap;
+  try {
+    const replay::Options options = replay::parse_options({argv + 1, argv + argc});
+    if (options.help) {
+      std::cout << replay::usage_text;
+      return 0;
+    }
+    if (options.version) {
+      std::cout << "kerncap-replay " KERNCAP_VERSION "\n";
+      return 0;
+    }
+    if (options.worker_fd >= 0) return replay::run_worker(options);
+    const replay::Verdict verdict = replay::judge(options);
+    std::cout << (options.json ? support::dump_json(replay::to_json(verdict)) : replay::to_text(verdict)) << std::flush;
+    return static_cast<int>(replay::exit_code(verdict.outcome));
+  } catch (const support::Error& error) {
+    std::cerr << "kerncap-replay: " << error.what() << "\n";
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::cerr << "kerncap-replay: " << error.what() << "\n";
+    return static_cast<int>(support::ExitCode::environment);
+  }
+}

@@ -1,0 +1,166 @@
+#include "replay/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/support/error.h"
+#include "replay/memory.h"
+#include "replay/steering.h"
+
+namespace kerncap::replay {
+namespace {
+
+using support::ExitCode;
+using support::fail;
+
+struct Loaded {
+  hsa_executable_t executable{};
+  std::uint64_t base = 0, size = 0;
+};
+
+constexpr std::uint64_t page = 4096;
+
+// The runtime keeps reading the bytes after loading (the debugger's view), so they are never freed.
+Loaded load(std::vector<std::byte> bytes, hsa_agent_t agent, std::optional<Range> wanted, const std::string& what) {
+  const HsaApi& api = hsa();
+  auto* kept = new std::vector<std::byte>(std::move(bytes));
+  hsa_code_object_reader_t reader{};
+  Loaded result;
+  check(api.hsa_code_object_reader_create_from_memory(kept->data(), kept->size(), &reader), "reading " + what);
+  check(api.hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr, &result.executable),
+        "making an executable for " + what);
+  hsa_loaded_code_object_t loaded{};
+  {
+    std::optional<Steer> steer;
+    if (wanted) steer.emplace(wanted->address, wanted->size);
+    check(api.hsa_executable_load_agent_code_object(result.executable, agent, reader, nullptr, &loaded), "loading " + what);
+  }
+  check(api.hsa_executable_freeze(result.executable, nullptr), "finishing the loading of " + what);
+  check(api.loader.hsa_ven_amd_loader_loaded_code_object_get_info(
+            loaded, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_BASE, &result.base),
+        "asking where " + what + " lies");
+  check(api.loader.hsa_ven_amd_loader_loaded_code_object_get_info(
+            loaded, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE, &result.size),
+        "asking how large " + what + " is");
+  return result;
+}
+
+std::uint64_t kernel_object(const Loaded& loaded, hsa_agent_t agent, const std::string& symbol_name, const std::string& what) {
+  const HsaApi& api = hsa();
+  hsa_executable_symbol_t symbol{};
+  const hsa_status_t status =
+      api.hsa_executable_get_symbol_by_name(loaded.executable, symbol_name.c_str(), &agent, &symbol);
+  if (status != HSA_STATUS_SUCCESS) {
+    fail(ExitCode::bad_input, "{} has no kernel '{}' that the runtime can find ({})", what, symbol_name, status_text(status));
+  }
+  std::uint64_t object = 0;
+  check(api.hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &object),
+        "asking for the kernel's descriptor");
+  return object;
+}
+
+std::string descriptor_symbol(const snapshot::Dispatch& dispatch) {
+  const std::string& name = dispatch.kernel.symbol.empty() ? dispatch.kernel_symbol : dispatch.kernel.symbol;
+  return name.ends_with(".kd") ? name : name + ".kd";
+}
+
+// Room for a candidate that begins where the captured code object did: inside its range, or beyond where that is free.
+std::optional<Range> room_at(const Placement& placement, std::uint64_t size) {
+  const std::uint64_t wanted = (size + page - 1) / page * page;
+  if (wanted > placement.size && !reserve_range(placement.address + placement.size, wanted - placement.size)) {
+    return std::nullopt;
+  }
+  return Range{placement.address, wanted};
+}
+
+void check_candidate(const CodeImage& image, const snapshot::Dispatch& dispatch, const DeviceAgent& agent,
+                     const std::string& name) {
+  if (!image.processor.empty() && image.processor != agent.name) {
+    fail(ExitCode::bad_input, "'{}' is compiled for {}, and the snapshot runs on {}; compile it for {}", name,
+         image.processor, agent.name, agent.name);
+  }
+  if (image.kernel(descriptor_symbol(dispatch)) == nullptr) {
+    std::string have;
+    for (const codeobject::Kernel& kernel : image.kernels) have += (have.empty() ? "" : ", ") + kernel.name;
+    fail(ExitCode::bad_input, "'{}' has no kernel '{}'; it has {}", name, dispatch.kernel_symbol,
+         have.empty() ? "none" : have);
+  }
+}
+
+}  // namespace
+
+Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index, const Device& device, const Plan& plan,
+                     const std::optional<std::vector<std::byte>>& candidate, const std::string& candidate_name) {
+  const snapshot::Dispatch& dispatch = reader.manifest().dispatches[dispatch_index];
+  Program program;
+  program.kernel = dispatch.kernel;
+  program.private_segment_size = dispatch.private_segment_size;
+  program.group_segment_size = dispatch.group_segment_size;
+  const hsa_agent_t agent = device.dispatch_agent().handle;
+  bool found = false;
+  for (const Placement& placement : plan.placements) {
+    if (placement.method != Method::code_object) continue;
+    const bool own = placement.code_object == dispatch.code_object && placement.agent == dispatch.agent && !found;
+    const hsa_agent_t owner = device.agent(placement.agent).handle;
+    if (!own || !candidate) {
+      const std::string what = fmt::format("code object {}", placement.code_object.substr(0, 12));
+      const Loaded loaded = load(reader.code_object(placement.code_object), owner, Range{placement.address, placement.size}, what);
+      if (loaded.base != placement.address) {
+        fail(ExitCode::environment,
+             "{} cannot be placed as in the application: the runtime put it at {:#x} instead of {:#x}", what, loaded.base,
+             placement.address);
+      }
+      if (own) {
+        found = true;
+        program.kernel_object = kernel_object(loaded, agent, descriptor_symbol(dispatch), what);
+        if (program.kernel_object != dispatch.kernel_object) {
+          fail(ExitCode::bad_input, "the kernel's descriptor is at {:#x}, in the application it was at {:#x}: the snapshot "
+               "contradicts its own code object", program.kernel_object, dispatch.kernel_object);
+        }
+      }
+      continue;
+    }
+    found = true;
+    const CodeImage image = read_code_image(*candidate, candidate_name);
+    const std::vector<std::byte> captured_bytes = reader.code_object(placement.code_object);
+    const CodeImage captured = read_code_image(captured_bytes, "the captured code object");
+    check_candidate(image, dispatch, device.dispatch_agent(), candidate_name);
+    const std::string what = "'" + candidate_name + "'";
+    const Loaded loaded = load(*candidate, owner, room_at(placement, image.memory_size), what);
+    program.candidate = true;
+    program.load_base = loaded.base;
+    program.load_size = loaded.size;
+    program.kernel_object = kernel_object(loaded, agent, descriptor_symbol(dispatch), what);
+    program.kernel = *image.kernel(descriptor_symbol(dispatch));
+    // Dynamic LDS and scratch are what the dispatch asked for beyond the kernel's fixed needs.
+    const auto rest = [](std::uint32_t asked, std::uint32_t fixed) { return asked > fixed ? asked - fixed : 0; };
+    program.group_segment_size =
+        program.kernel.group_segment_size + rest(dispatch.group_segment_size, dispatch.kernel.group_segment_size);
+    program.private_segment_size =
+        program.kernel.private_segment_size + rest(dispatch.private_segment_size, dispatch.kernel.private_segment_size);
+    program.variables =
+        match_variables(captured, placement.address, image, loaded.base, program.missing_variables);
+    program.pointers = relocate(dispatch, captured, placement.address, image, loaded.base);
+    if (!dispatch.code_pointers_complete && (loaded.base != placement.address || !same_layout(captured, image))) {
+      fail(ExitCode::bad_input,
+           "'{}' has another layout than the captured code object, and the snapshot's list of pointers into it is "
+           "incomplete: they cannot all be relocated, so the candidate cannot be judged on this snapshot",
+           candidate_name);
+    }
+    for (const std::string& name : program.missing_variables) {
+      program.notes.push_back(fmt::format("device variable '{}' of the captured code object is not in the candidate", name));
+    }
+    if (!program.pointers.empty()) {
+      program.notes.push_back(fmt::format("{} pointers into the code object were relocated", program.pointers.size()));
+    }
+  }
+  if (!found) {
+    fail(ExitCode::bad_input, "the snapshot does not say where the kernel's code object {} was loaded",
+         dispatch.code_object.substr(0, 12));
+  }
+  return program;
+}
+
+}  // namespace kerncap::replay

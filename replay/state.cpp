@@ -1,0 +1,327 @@
+#include "replay/state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/support/error.h"
+#include "replay/memory.h"
+
+namespace kerncap::replay {
+namespace {
+
+using snapshot::Reader;
+using snapshot::Region;
+using snapshot::RegionKind;
+
+constexpr std::uint64_t chunk = snapshot::chunk_size;
+constexpr std::uint64_t buffer_size = 64 * chunk;  // 4 MiB: few copies, little memory
+
+// A buffer that forgets: expected results must not lie around where a kernel might find them.
+class WipedBuffer {
+ public:
+  explicit WipedBuffer(std::size_t size) : bytes_(size) {}
+  ~WipedBuffer() { ::explicit_bzero(bytes_.data(), bytes_.size()); }
+  WipedBuffer(const WipedBuffer&) = delete;
+  WipedBuffer& operator=(const WipedBuffer&) = delete;
+  std::span<std::byte> first(std::size_t size) { return std::span(bytes_).first(size); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+const Placement* placement_of(const Plan& plan, std::size_t region) {
+  for (const Placement& placement : plan.placements) {
+    if (std::find(placement.regions.begin(), placement.regions.end(), region) != placement.regions.end()) return &placement;
+  }
+  return nullptr;
+}
+
+std::string memory_label(const Region& region) {
+  return fmt::format("memory at {:#x} ({})", region.address, snapshot::to_string(region.kind));
+}
+
+// Holes of a 2 MiB block that belong to no captured region.
+std::vector<Range> slack_of(const Plan& plan, const std::vector<Region>& regions) {
+  std::vector<Range> result;
+  for (const Placement& placement : plan.placements) {
+    if (!placement.whole_block) continue;
+    std::uint64_t at = placement.address;
+    for (const std::size_t index : placement.regions) {
+      const Region& region = regions[index];
+      if (region.address > at) result.push_back({at, region.address - at});
+      at = region.address + region.size;
+    }
+    const std::uint64_t end = placement.address + placement.size;
+    if (end > at) result.push_back({at, end - at});
+  }
+  return result;
+}
+
+}  // namespace
+
+State::State(const std::filesystem::path& snapshot, std::size_t dispatch, const Plan& plan, const Program& program,
+             std::vector<Argument> arguments, ValidateRules rules, Patches patches)
+    : snapshot_(snapshot), dispatch_(dispatch), plan_(plan), program_(program), arguments_(std::move(arguments)),
+      rules_(std::move(rules)), patches_(std::move(patches)) {
+  const Reader reader(snapshot_);
+  make_pieces(reader);
+  const auto& regions = reader.manifest().dispatches[dispatch_].regions;
+  slack_ = slack_of(plan_, regions);
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    dirty_.emplace_back(reader.chunks(dispatch_, i), false);
+    for (std::uint64_t c = 0; c < dirty_[i].size(); ++c) dirty_[i][c] = reader.changed(dispatch_, i, c);
+  }
+}
+
+void State::make_pieces(const Reader& reader) {
+  const snapshot::Dispatch& dispatch = reader.manifest().dispatches[dispatch_];
+  for (std::size_t i = 0; i < dispatch.regions.size(); ++i) {
+    const Region& region = dispatch.regions[i];
+    if (region.size == 0) continue;
+    const Placement* placement = placement_of(plan_, i);
+    if (placement == nullptr) {
+      skipped_.push_back({region.address, region.size, "no load of a code object covers it, so it was not restored"});
+      continue;
+    }
+    Piece piece;
+    piece.region = i;
+    piece.host = is_host_memory(*placement);
+    if (program_.candidate && placement->method == Method::code_object &&
+        placement->code_object == dispatch.code_object && placement->agent == dispatch.agent) {
+      // The candidate stands here: its variables are compared by name, its code is its own.
+      skipped_.push_back({region.address, region.size,
+                          "the captured code object, which the candidate replaces; its device variables are compared by name"});
+      for (const VariablePair& variable : program_.variables) {
+        if (variable.captured_address < region.address ||
+            variable.captured_address + variable.size > region.address + region.size) {
+          continue;
+        }
+        piece.offset = variable.captured_address - region.address;
+        piece.size = variable.size;
+        piece.actual_address = variable.candidate_address;
+        piece.element_base = variable.candidate_address;
+        piece.tolerance = rules_.tolerance;
+        piece.what = fmt::format("device variable '{}'", variable.name);
+        pieces_.push_back(piece);
+      }
+      continue;
+    }
+    // The application's threads fill kernel-argument memory for the next dispatches while this one runs, so its state
+    // after is not the kernel's doing. A kernel must leave it as it is.
+    piece.unchanged_expected = region.kind == RegionKind::host_kernarg;
+    for (const Span& span : spans_of(region, arguments_, rules_)) {
+      if (span.ignore) {
+        skipped_.push_back({span.address, span.size,
+                            arguments_[static_cast<std::size_t>(span.argument)].label() + ": the rules say to ignore it"});
+        continue;
+      }
+      piece.offset = span.address - region.address;
+      piece.size = span.size;
+      piece.actual_address = span.address;
+      piece.element_base = span.address;
+      piece.element = span.element;
+      piece.tolerance = span.tolerance;
+      piece.argument = span.argument < 0 ? -1 : arguments_[static_cast<std::size_t>(span.argument)].index;
+      piece.what = span.argument < 0 ? memory_label(region) : arguments_[static_cast<std::size_t>(span.argument)].label();
+      pieces_.push_back(piece);
+    }
+  }
+}
+
+void State::write_all() {
+  const Reader reader(snapshot_);
+  const auto& regions = reader.manifest().dispatches[dispatch_].regions;
+  std::vector<std::byte> buffer(buffer_size), current;
+  for (const Placement& placement : plan_.placements) {
+    const bool host = is_host_memory(placement);
+    const bool code = placement.method == Method::code_object;
+    const auto& dispatch = reader.manifest().dispatches[dispatch_];
+    if (code && program_.candidate && placement.code_object == dispatch.code_object && placement.agent == dispatch.agent) continue;
+    if (placement.whole_block) clear_memory(host, placement.address, placement.size);
+    for (const std::size_t index : placement.regions) {
+      const Region& region = regions[index];
+      const std::uint64_t count = reader.chunks(dispatch_, index);
+      for (std::uint64_t first = 0; first < count;) {
+        // Runs of chunks that are alike: all zero, or all with content.
+        const std::uint64_t address = region.address + first * chunk;
+        const bool zero = !code && reader.is_zero(dispatch_, index, snapshot::State::before, first);
+        std::uint64_t last = first + 1;
+        while (last < count && (zero || last - first < buffer_size / chunk) &&
+               (!code && reader.is_zero(dispatch_, index, snapshot::State::before, last)) == zero) {
+          ++last;
+        }
+        const std::uint64_t bytes = std::min(last * chunk, region.size) - first * chunk;
+        if (zero && !patches_.touches(address, bytes)) {
+          if (!placement.whole_block) clear_memory(host, address, bytes);
+          first = last;
+          continue;
+        }
+        if (zero) last = std::min(last, first + buffer_size / chunk);
+        const auto part = std::span(buffer).first(std::min(last * chunk, region.size) - first * chunk);
+        reader.read(dispatch_, index, snapshot::State::before, first * chunk, part);
+        patches_.apply(address, part);
+        if (code) {
+          // Code that the loader has written already stays untouched; variables get the application's values.
+          current.resize(part.size());
+          read_memory(host, address, current);
+          if (std::memcmp(current.data(), part.data(), part.size()) != 0) write_memory(host, address, part);
+        } else {
+          write_memory(host, address, part);
+        }
+        first = last;
+      }
+    }
+  }
+  if (program_.candidate) {
+    for (const Piece& piece : pieces_) {
+      if (!piece.what.starts_with("device variable")) continue;
+      std::vector<std::byte> value(piece.size);
+      reader.read(dispatch_, piece.region, snapshot::State::before, piece.offset, value);
+      patches_.apply(regions[piece.region].address + piece.offset, value);
+      write_memory(false, piece.actual_address, value);
+    }
+    candidate_image_.resize(program_.load_size);
+    read_memory(false, program_.load_base, candidate_image_);
+  }
+}
+
+void State::restore_candidate_memory() {
+  // Also what has no name: a static counter would let a kernel know that it ran before.
+  std::vector<std::byte> current(candidate_image_.size());
+  read_memory(false, program_.load_base, current);
+  constexpr std::size_t step = 4096;
+  for (std::size_t at = 0; at < current.size(); at += step) {
+    const std::size_t size = std::min(step, current.size() - at);
+    if (std::memcmp(current.data() + at, candidate_image_.data() + at, size) == 0) continue;
+    write_memory(false, program_.load_base + at, std::span(candidate_image_).subspan(at, size));
+  }
+}
+
+std::uint64_t State::write_dirty() {
+  const Reader reader(snapshot_);
+  const auto& dispatch = reader.manifest().dispatches[dispatch_];
+  std::uint64_t written = 0;
+  std::vector<std::byte> buffer(buffer_size);
+  for (std::size_t index = 0; index < dirty_.size(); ++index) {
+    const Placement* placement = placement_of(plan_, index);
+    if (placement == nullptr) continue;
+    if (placement->method == Method::code_object && program_.candidate &&
+        placement->code_object == dispatch.code_object && placement->agent == dispatch.agent) {
+      continue;
+    }
+    const Region& region = dispatch.regions[index];
+    const std::uint64_t count = dirty_[index].size();
+    for (std::uint64_t first = 0; first < count; ++first) {
+      if (!dirty_[index][first]) continue;
+      std::uint64_t last = first + 1;
+      while (last < count && dirty_[index][last] && last - first < buffer_size / chunk) ++last;
+      const auto part = std::span(buffer).first(std::min(last * chunk, region.size) - first * chunk);
+      reader.read(dispatch_, index, snapshot::State::before, first * chunk, part);
+      patches_.apply(region.address + first * chunk, part);
+      write_memory(is_host_memory(*placement), region.address + first * chunk, part);
+      written += part.size();
+      first = last - 1;
+    }
+  }
+  if (program_.candidate) restore_candidate_memory();
+  return written;
+}
+
+void State::compare_piece(const Reader& reader, Piece& piece, const Noise& noise, Extent extent, Comparing& result) {
+  const Region& region = reader.manifest().dispatches[dispatch_].regions[piece.region];
+  WipedBuffer expected(buffer_size);
+  std::vector<std::byte> actual(buffer_size);
+  Part part;
+  part.what = piece.what;
+  part.argument = piece.argument;
+  part.type = to_string(piece.element);
+  part.address = piece.actual_address;
+  part.size = piece.size;
+  part.tolerance = piece.tolerance;
+  if (const auto found = noise.find(piece.what); found != noise.end() && is_floating(piece.element)) {
+    // Twice the largest deviation seen: the application's own run is one more sample of the same spread.
+    part.tolerance.absolute = std::max(part.tolerance.absolute, 2 * found->second);
+  }
+  auto& dirty = dirty_[piece.region];
+  const std::uint64_t element = size_of(piece.element);
+  for (std::uint64_t at = 0; at < piece.size;) {
+    std::uint64_t size = std::min(buffer_size / element * element, piece.size - at);
+    if (extent == Extent::outputs) {
+      // Skips to the next dirty chunk; stays on the element grid.
+      const std::uint64_t c = (piece.offset + at) / chunk;
+      if (!dirty[c]) {
+        const std::uint64_t next = (c + 1) * chunk - piece.offset;
+        at = std::min(piece.size, std::max(at + element, next / element * element));
+        continue;
+      }
+      const std::uint64_t end_of_chunk = (c + 1) * chunk - piece.offset;
+      size = std::min(size, std::max(element, (end_of_chunk - at + element - 1) / element * element));
+    }
+    const auto want = expected.first(size);
+    const auto got = std::span(actual).first(size);
+    const bool before_is_expected = piece.unchanged_expected;
+    reader.read(dispatch_, piece.region, before_is_expected ? snapshot::State::before : snapshot::State::after,
+                piece.offset + at, want);
+    patches_.apply_where_original(region.address + piece.offset + at, want);
+    read_memory(piece.host, piece.actual_address + at, got);
+    if (std::memcmp(want.data(), got.data(), size) != 0) {
+      for (std::uint64_t c = (piece.offset + at) / chunk; c <= (piece.offset + at + size - 1) / chunk; ++c) dirty[c] = true;
+    }
+    replay::compare(piece.element, part.tolerance, want, got, at, part.statistics);
+    result.bytes += size;
+    at += size;
+  }
+  if (part.statistics.outside != 0 && part.statistics.first) {
+    result.matches = false;
+    FirstDifference first;
+    first.address = piece.actual_address + part.statistics.first->offset;
+    first.region_address = program_.candidate && region.kind == RegionKind::code_object ? piece.actual_address : region.address;
+    first.region_kind = snapshot::to_string(region.kind);
+    first.argument = piece.argument;
+    first.what = piece.what;
+    first.element = part.statistics.first->offset / element;
+    first.type = to_string(piece.element);
+    first.expected = part.statistics.first->expected;
+    first.actual = part.statistics.first->actual;
+    if (!result.first || first.address < result.first->address) result.first = std::move(first);
+  }
+  result.parts.push_back(std::move(part));
+}
+
+void State::compare_slack(Comparing& result) {
+  std::vector<std::byte> actual(buffer_size);
+  const std::vector<std::byte> zeros(buffer_size);
+  for (const Range& range : slack_) {
+    Part part;
+    part.what = fmt::format("memory at {:#x} that the application had not allocated", range.address);
+    part.type = to_string(ElementType::bytes);
+    part.address = range.address;
+    part.size = range.size;
+    for (std::uint64_t at = 0; at < range.size; at += buffer_size) {
+      const std::uint64_t size = std::min(buffer_size, range.size - at);
+      read_memory(false, range.address + at, std::span(actual).first(size));
+      replay::compare(ElementType::bytes, {}, std::span(zeros).first(size), std::span(actual).first(size), at, part.statistics);
+    }
+    if (part.statistics.outside == 0) continue;
+    result.matches = false;
+    const std::uint64_t address = range.address + part.statistics.first->offset;
+    if (!result.first || address < result.first->address) {
+      result.first = FirstDifference{address, range.address, "slack", -1, part.what, part.statistics.first->offset,
+                                     part.type, part.statistics.first->expected, part.statistics.first->actual};
+    }
+    clear_memory(false, range.address, range.size);
+    result.parts.push_back(std::move(part));
+  }
+}
+
+Comparing State::compare(Extent extent, const Noise& noise) {
+  const Reader reader(snapshot_);
+  Comparing result;
+  for (Piece& piece : pieces_) compare_piece(reader, piece, noise, extent, result);
+  if (extent == Extent::everything) compare_slack(result);
+  return result;
+}
+
+}  // namespace kerncap::replay

@@ -1,0 +1,86 @@
+// The captured memory's content: written before a run, compared after it, and between runs only what was dirtied.
+//
+// The expected state is read from the snapshot after the kernel has ended, piece by piece into a buffer that is wiped
+// afterwards: while a kernel runs, the result it should produce is nowhere in its process.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/snapshot/reader.h"
+#include "replay/arguments.h"
+#include "replay/patches.h"
+#include "replay/plan.h"
+#include "replay/program.h"
+#include "replay/verdict.h"
+
+namespace kerncap::replay {
+
+// Non-determinism measured on the captured kernel, by Part::what: the largest absolute deviation from the application.
+using Noise = std::map<std::string, double>;
+
+enum class Extent {
+  everything,  // all captured memory and the slack around it
+  outputs,     // what the application's kernel changed, and what earlier runs here dirtied
+};
+
+struct Comparing {
+  bool matches = true;
+  std::uint64_t bytes = 0;
+  std::optional<FirstDifference> first;
+  std::vector<Part> parts;       // all of them
+};
+
+class State {
+ public:
+  State(const std::filesystem::path& snapshot, std::size_t dispatch, const Plan& plan, const Program& program,
+        std::vector<Argument> arguments, ValidateRules rules, Patches patches);
+
+  // Writes the whole before state, slack included. Then every byte that a run may have dirtied is known.
+  void write_all();
+  // Writes what the last run dirtied, as far as it is known: all that the application's kernel changed, everything
+  // that any compare() found changed, the candidate's own memory. Returns the bytes written.
+  std::uint64_t write_dirty();
+
+  Comparing compare(Extent extent, const Noise& noise);
+
+  const std::vector<Skipped>& skipped() const { return skipped_; }
+
+ private:
+  struct Piece;
+  void make_pieces(const snapshot::Reader& reader);
+  void compare_piece(const snapshot::Reader& reader, Piece& piece, const Noise& noise, Extent extent, Comparing& result);
+  void restore_candidate_memory();
+  void compare_slack(Comparing& result);
+
+  std::filesystem::path snapshot_;
+  std::size_t dispatch_;
+  const Plan& plan_;
+  const Program& program_;
+  std::vector<Argument> arguments_;
+  ValidateRules rules_;
+  Patches patches_;
+
+  struct Piece {                       // a stretch of memory with one meaning
+    std::size_t region = 0;            // of the manifest: where the expected bytes come from
+    std::uint64_t offset = 0, size = 0;  // in that region
+    std::uint64_t actual_address = 0;
+    bool host = false;
+    bool unchanged_expected = false;   // expected after = before, whatever the snapshot's after says
+    ElementType element = ElementType::bytes;
+    Tolerance tolerance;
+    std::string what;
+    int argument = -1;
+    std::uint64_t element_base = 0;    // address that elements are counted from
+  };
+  std::vector<Piece> pieces_;
+  std::vector<Skipped> skipped_;
+  std::vector<std::vector<bool>> dirty_;  // by region and chunk: found changed by some compare()
+  std::vector<Range> slack_;
+  std::vector<std::byte> candidate_image_;  // the candidate's memory after loading and variables
+};
+
+}  // namespace kerncap::replay

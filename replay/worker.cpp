@@ -1,0 +1,301 @@
+#include "replay/worker.h"
+
+#include <fmt/format.h>
+#include <hsa/amd_hsa_queue.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "core/snapshot/reader.h"
+#include "core/support/file.h"
+#include "replay/channel.h"
+#include "replay/kernarg.h"
+#include "replay/memory.h"
+#include "replay/state.h"
+#include "replay/steering.h"
+
+namespace kerncap::replay {
+namespace {
+
+using support::ExitCode;
+using support::fail;
+using support::Json;
+
+class Session {
+ public:
+  Session(const Options& options, Channel& channel) : options_(options), channel_(channel) {}
+
+  void set_up();
+  // False: the process is of no more use (fault, hang).
+  bool run(const Json& command);
+
+ private:
+  void phase(const std::string& text) { channel_.send({{"event", "phase"}, {"text", text}}); }
+  void reserve_ranges();
+  void place_kernarg(const snapshot::Reader& reader, const snapshot::Dispatch& dispatch, Patches& patches);
+  void check_launch() const;
+  std::string fault_text(std::uint64_t address) const;
+
+  const Options& options_;
+  Channel& channel_;
+  snapshot::Dispatch dispatch_;
+  Plan plan_;
+  std::unique_ptr<Device> device_;
+  Program program_;
+  std::vector<Argument> arguments_;
+  std::unique_ptr<State> state_;
+  Launch launch_;
+  std::vector<std::string> notes_;
+  std::vector<std::byte> own_kernarg_;  // when it cannot lie at the captured address
+  bool fresh_ = false;                  // memory is exactly the before state
+};
+
+void Session::reserve_ranges() {
+  plan_ = make_plan(dispatch_, {});
+  try {
+    reserve(plan_);
+  } catch (const Occupied&) {
+    // Perhaps only the surroundings of small allocations are taken.
+    for (const Range& range : plan_.reserve) release_range(range.address, range.size);
+    PlanOptions one_by_one;
+    one_by_one.group_blocks = false;
+    plan_ = make_plan(dispatch_, one_by_one);
+    reserve(plan_);
+  }
+}
+
+// What the application's runtime would refuse to launch must not be judged by what happens when it is launched anyway.
+void Session::check_launch() const {
+  const std::uint64_t lds = device_->dispatch_agent().lds_bytes;
+  if (lds != 0 && launch_.group_segment_size > lds) {
+    fail(ExitCode::answer_is_no, "the kernel asks for {} bytes of LDS a workgroup, and {} has {}",
+         launch_.group_segment_size, device_->dispatch_agent().name, lds);
+  }
+  const std::uint64_t threads = std::uint64_t{launch_.workgroup[0]} * launch_.workgroup[1] * launch_.workgroup[2];
+  const std::uint32_t most = program_.kernel.max_flat_workgroup_size;
+  if (most != 0 && threads > most) {
+    fail(ExitCode::answer_is_no, "the kernel is compiled for workgroups of at most {} work-items, and the application "
+         "launches {}", most, threads);
+  }
+}
+
+void Session::place_kernarg(const snapshot::Reader& reader, const snapshot::Dispatch& dispatch, Patches& patches) {
+  const std::vector<std::byte> captured = reader.kernarg(options_.dispatch);
+  const auto* queue = device_->queue();
+  ProcessValues values;
+  values.queue = reinterpret_cast<std::uint64_t>(queue);
+  // The runtime's hsa_queue_t is the head of an amd_queue_t (amd_hsa_queue.h), which has the aperture bases.
+  const auto* amd_queue = reinterpret_cast<const amd_queue_t*>(queue);
+  values.shared_base = amd_queue->group_segment_aperture_base_hi;
+  values.private_base = amd_queue->private_segment_aperture_base_hi;
+  values.grid = dispatch.grid;
+  values.workgroup = dispatch.workgroup;
+  values.dimensions = dispatch.setup & 3;
+  const KernargResult built = build_kernarg(dispatch.kernel, captured, program_.kernel, values);
+  notes_.insert(notes_.end(), built.notes.begin(), built.notes.end());
+
+  const std::uint64_t address = dispatch.kernarg_address;
+  const bool inside = std::any_of(dispatch.regions.begin(), dispatch.regions.end(), [&](const snapshot::Region& r) {
+    return address >= r.address && address - r.address < r.size && captured.size() <= r.size - (address - r.address) &&
+           r.kind != snapshot::RegionKind::code_object;
+  });
+  if (inside && built.bytes.size() <= captured.size()) {
+    launch_.kernarg_address = address;
+    for (std::size_t i = 0; i < built.bytes.size(); ++i) {
+      if (built.bytes[i] == captured[i]) continue;
+      std::size_t end = i + 1;
+      while (end < built.bytes.size() && built.bytes[end] != captured[end]) ++end;
+      patches.add(address + i, std::span(captured).subspan(i, end - i), std::span(built.bytes).subspan(i, end - i));
+      i = end - 1;
+    }
+    return;
+  }
+  void* memory = nullptr;
+  check(hsa().hsa_amd_memory_pool_allocate(device_->kernarg_pool().handle, std::max<std::size_t>(built.bytes.size(), 4096), 0,
+                                           &memory),
+        "allocating the kernel's arguments");
+  check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, memory),
+        "giving the GPU access to the kernel's arguments");
+  own_kernarg_ = built.bytes;
+  launch_.kernarg_address = reinterpret_cast<std::uint64_t>(memory);
+}
+
+void Session::set_up() {
+  const Input input = resolve_input(options_.input);
+  auto reader = std::make_unique<snapshot::Reader>(input.snapshot);
+  const snapshot::Manifest& manifest = reader->manifest();
+  if (options_.dispatch >= manifest.dispatches.size()) {
+    fail(ExitCode::usage, "the snapshot has {} dispatch{}, so there is no number {}", manifest.dispatches.size(),
+         manifest.dispatches.size() == 1 ? "" : "es", options_.dispatch);
+  }
+  if (manifest.backend != "hsa") {
+    fail(ExitCode::bad_input, "the snapshot was taken over '{}'; this replayer knows 'hsa'", manifest.backend);
+  }
+  dispatch_ = manifest.dispatches[options_.dispatch];
+  for (const std::uint32_t size : dispatch_.workgroup) {
+    if (size == 0 || size > UINT16_MAX) fail(ExitCode::bad_input, "the snapshot's workgroup size {} is impossible", size);
+  }
+  reserve_ranges();
+  notes_ = plan_.notes;
+
+  // Before the runtime starts: every allocation by itself, aligned as little as the plan needs.
+  ::setenv("HSA_DISABLE_FRAGMENT_ALLOCATOR", "1", 1);
+  if (plan_.needs_page_alignment) ::setenv("HSA_MAX_VA_ALIGN", "0", 1);
+  std::optional<std::vector<std::byte>> candidate;
+  std::string candidate_name;
+  if (options_.code_object) {
+    candidate_name = options_.code_object->string();
+    const std::string text = support::read_text_file(*options_.code_object);
+    const auto bytes = std::as_bytes(std::span(text));
+    candidate.emplace(bytes.begin(), bytes.end());
+    read_code_image(*candidate, candidate_name);  // a bad file is the user's error, not this machine's
+  }
+  phase("starting the ROCm runtime");
+  if (!hsa().has_vmem()) {
+    for (Placement& placement : plan_.placements) {
+      if (placement.method != Method::vmem) continue;
+      placement.method = Method::pool;
+      placement.kind = placement.agent < 0 ? snapshot::RegionKind::host_fine : snapshot::RegionKind::device_coarse;
+      placement.pool_flags = placement.allocation_flags = 0;
+      notes_.emplace_back("this runtime has no virtual-memory functions: such memory is replayed as plain allocations");
+    }
+  }
+  device_ = std::make_unique<Device>(manifest, dispatch_);
+  phase("allocating the captured memory");
+  allocate(plan_, *device_);
+  phase("loading the code objects");
+  program_ = load_program(*reader, options_.dispatch, *device_, plan_, candidate, candidate_name);
+  notes_.insert(notes_.end(), program_.notes.begin(), program_.notes.end());
+  device_->create_queue(dispatch_.queue_type);
+
+  launch_.header = dispatch_.header;
+  launch_.setup = dispatch_.setup;
+  launch_.grid = dispatch_.grid;
+  launch_.workgroup = dispatch_.workgroup;
+  launch_.private_segment_size = program_.private_segment_size;
+  launch_.group_segment_size = program_.group_segment_size;
+  launch_.kernel_object = program_.kernel_object;
+  check_launch();
+  Patches patches = program_.pointers;
+  place_kernarg(*reader, dispatch_, patches);
+
+  ValidateRules rules;
+  if (input.rules) rules = read_rules(*input.rules);
+  for (const std::string& rule : options_.tolerances) add_rule(rules, rule);
+  std::optional<KernelSource> source;
+  if (options_.kernel_json) {
+    source = read_kernel_json(*options_.kernel_json);
+  } else if (input.kernel_json) {
+    source = read_kernel_json(*input.kernel_json);
+  }
+  arguments_ = kernel_arguments(dispatch_, reader->kernarg(options_.dispatch), source, rules);
+  check_rules(arguments_, rules);
+  reader.reset();  // the snapshot's files stay closed while kernels run
+  state_ = std::make_unique<State>(input.snapshot, options_.dispatch, plan_, program_, arguments_, rules, std::move(patches));
+  phase("writing the captured memory");
+  state_->write_all();
+  fresh_ = true;
+  channel_.send({{"event", "ready"},
+                 {"kernel", dispatch_.kernel_demangled.empty() ? dispatch_.kernel_symbol : dispatch_.kernel_demangled},
+                 {"agent", device_->dispatch_agent().isa},
+                 {"has_after", dispatch_.has_after},
+                 {"incomplete_reason", dispatch_.incomplete_reason},
+                 {"noise_runs", rules.noise_runs},
+                 {"notes", notes_}});
+}
+
+std::string Session::fault_text(std::uint64_t address) const {
+  const snapshot::Region* below = nullptr;
+  const snapshot::Region* above = nullptr;
+  std::string label;
+  for (const snapshot::Region& region : dispatch_.regions) {
+    if (region.address <= address) below = &region;
+    if (region.address > address && above == nullptr) above = &region;
+  }
+  const auto name = [&](const snapshot::Region& region) {
+    for (const Argument& argument : arguments_) {
+      if (argument.pointer && *argument.pointer >= region.address && *argument.pointer - region.address < region.size) {
+        return fmt::format("the memory of {}", argument.label());
+      }
+    }
+    return fmt::format("captured memory at {:#x}", region.address);
+  };
+  constexpr std::uint64_t near = 1u << 30;
+  if (below != nullptr && address - below->address < below->size) return fmt::format("{:#x}, in {}", address, name(*below));
+  if (below != nullptr && address - (below->address + below->size) < near) {
+    return fmt::format("{:#x}, {} bytes past the end of {}", address, address - (below->address + below->size), name(*below));
+  }
+  if (above != nullptr && above->address - address < near) {
+    return fmt::format("{:#x}, {} bytes before {}", address, above->address - address, name(*above));
+  }
+  return fmt::format("{:#x}, far from all captured memory", address);
+}
+
+bool Session::run(const Json& command) {
+  const std::string compare = command.at("compare").get<std::string>();
+  if (!fresh_) {
+    phase("restoring the captured memory");
+    state_->write_dirty();
+  }
+  if (!own_kernarg_.empty()) std::memcpy(reinterpret_cast<void*>(launch_.kernarg_address), own_kernarg_.data(), own_kernarg_.size());
+  if (command.at("cold").get<bool>()) device_->flush_caches();
+  fresh_ = false;
+  phase("running the kernel");
+  const std::chrono::milliseconds timeout(command.at("timeout_ms").get<std::int64_t>());
+  const LaunchResult result = device_->launch(launch_, timeout);
+  switch (result.end) {
+    case LaunchEnd::fault:
+      channel_.send({{"event", "fault"}, {"text", "memory access fault at " + fault_text(result.fault_address)}});
+      return false;
+    case LaunchEnd::queue_error:
+      channel_.send({{"event", "fault"}, {"text", "the GPU stopped the kernel: " + result.reason}});
+      return false;
+    case LaunchEnd::timed_out: channel_.send({{"event", "hang"}}); return false;
+    case LaunchEnd::done: break;
+  }
+  Json answer{{"event", "ran"}, {"device_ns", result.device_ns}, {"host_ns", result.host_ns}};
+  if (compare != "none") {
+    phase("comparing");
+    Noise noise;
+    if (command.contains("noise")) noise = command.at("noise").get<Noise>();
+    Comparing comparing = state_->compare(compare == "outputs" ? Extent::outputs : Extent::everything, noise);
+    Verdict verdict;
+    verdict.outcome = comparing.matches ? Outcome::matches : Outcome::differs;
+    verdict.compared_bytes = comparing.bytes;
+    verdict.first = std::move(comparing.first);
+    verdict.parts = std::move(comparing.parts);
+    verdict.skipped = state_->skipped();
+    answer["verdict"] = to_json(verdict);
+  }
+  channel_.send(answer);
+  return true;
+}
+
+}  // namespace
+
+int run_worker(const Options& options) {
+  Channel channel(options.worker_fd);
+  try {
+    Session session(options, channel);
+    session.set_up();
+    for (Json command;;) {
+      if (channel.receive(command, std::chrono::hours(24 * 365)) != Channel::End::message) break;
+      if (command.at("command") == "quit") break;
+      if (!session.run(command)) break;
+    }
+    // The runtime's tear-down can wait for a kernel that never ends; nothing here needs it.
+    ::_exit(0);
+  } catch (const Occupied& occupied) {
+    channel.send({{"event", "occupied"}, {"sentence", occupied.sentence}});
+  } catch (const support::Error& error) {
+    channel.send({{"event", "error"}, {"code", static_cast<int>(error.code())}, {"sentence", error.what()}});
+  } catch (const std::exception& error) {
+    channel.send({{"event", "error"}, {"code", static_cast<int>(ExitCode::environment)}, {"sentence", error.what()}});
+  }
+  ::_exit(0);
+}
+
+}  // namespace kerncap::replay

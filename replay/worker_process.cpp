@@ -1,0 +1,203 @@
+#include "replay/worker_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "core/support/error.h"
+
+namespace kerncap::replay {
+namespace {
+
+using support::Json;
+
+// Layouts of the worker's address space, tried in turn. Applications run randomised below the stack, so the old layout
+// (libraries from a third of the address space upward) is the least likely to meet their memory. Seccomp rules of
+// containers may forbid personality(); then every try is a random layout.
+constexpr std::array<unsigned long, 6> layouts{ADDR_NO_RANDOMIZE | ADDR_COMPAT_LAYOUT, ADDR_NO_RANDOMIZE, 0, 0, 0, 0};
+
+constexpr std::chrono::milliseconds patience{600'000};  // for set-up and comparison of the largest snapshots
+constexpr std::chrono::milliseconds grace{15'000};      // beyond the kernel's own time-out
+
+std::vector<std::string> worker_command(const Options& options, int fd) {
+  std::vector<std::string> words = command_line(options, "kerncap-replay");
+  words.push_back("--worker-fd");
+  words.push_back(std::to_string(fd));
+  return words;
+}
+
+std::string tail_of(int fd) {
+  if (fd < 0) return {};
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  constexpr off_t most = 2000;
+  std::string text(static_cast<std::size_t>(std::min(std::max<off_t>(size, 0), most)), '\0');
+  const ssize_t got = ::pread(fd, text.data(), text.size(), size - static_cast<off_t>(text.size()));
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  return text;
+}
+
+Outcome outcome_of(int code) {
+  switch (static_cast<support::ExitCode>(code)) {
+    case support::ExitCode::bad_input: return Outcome::bad_input;
+    case support::ExitCode::answer_is_no: return Outcome::fault;
+    default: return Outcome::refused;
+  }
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(const Options& options) : options_(options) {
+  std::string occupied;
+  for (const unsigned long layout : layouts) {
+    start(layout);
+    const Json answer = receive(patience);
+    const std::string event = answer.value("event", "");
+    if (event == "ready") {
+      ready_.kernel = answer.value("kernel", "");
+      ready_.agent = answer.value("agent", "");
+      ready_.has_after = answer.value("has_after", false);
+      ready_.incomplete_reason = answer.value("incomplete_reason", "");
+      ready_.noise_runs = answer.value("noise_runs", 0u);
+      ready_.notes = answer.value("notes", std::vector<std::string>{});
+      return;
+    }
+    const std::string sentence = answer.value("sentence", "");
+    end();
+    if (event != "occupied") {
+      const int code = answer.value("code", static_cast<int>(support::ExitCode::environment));
+      if (code == static_cast<int>(support::ExitCode::usage)) throw support::Error(support::ExitCode::usage, sentence);
+      throw WorkerFailure{outcome_of(code), sentence};
+    }
+    occupied = sentence;
+  }
+  throw WorkerFailure{Outcome::refused, fmt::format("{}, in each of {} layouts of the process that were tried", occupied,
+                                                    layouts.size())};
+}
+
+WorkerProcess::~WorkerProcess() { end(); }
+
+void WorkerProcess::start(unsigned long personality_flags) {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    support::fail(support::ExitCode::environment, "no socket for the replaying process: {}", std::strerror(errno));
+  }
+  errors_fd_ = options_.verbose ? -1 : ::memfd_create("kerncap-replay-errors", MFD_CLOEXEC);
+  // The process runner of core/support cannot hand over a socket and a personality; this is the one other place that
+  // starts a process.
+  const std::vector<std::string> words = worker_command(options_, ends[1]);
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) support::fail(support::ExitCode::environment, "cannot start the replaying process: {}", std::strerror(errno));
+  if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a hanging kernel's process must not outlive us
+    if (::getppid() != parent) ::_exit(127);
+    ::fcntl(ends[1], F_SETFD, 0);
+    if (errors_fd_ >= 0) ::dup2(errors_fd_, STDERR_FILENO);
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the verdict's
+    const int now = ::personality(0xffffffff);
+    if (now >= 0) {
+      constexpr unsigned long ours = ADDR_NO_RANDOMIZE | ADDR_COMPAT_LAYOUT;
+      ::personality((static_cast<unsigned long>(now) & ~ours) | personality_flags);
+    }
+    // Nobody else's tool may sit in this runtime.
+    ::unsetenv("HSA_TOOLS_LIB");
+    ::unsetenv("KERNCAP_CAPTURE_CONFIG");
+    ::execv("/proc/self/exe", argv.data());
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  channel_ = std::make_unique<Channel>(ends[0]);
+  phase_ = "starting";
+}
+
+Json WorkerProcess::receive(std::chrono::milliseconds limit) {
+  for (;;) {
+    Json message;
+    const auto wait = phase_ == "running the kernel" ? options_.timeout + grace : limit;
+    switch (channel_->receive(message, wait)) {
+      case Channel::End::message: break;
+      case Channel::End::closed: died(false);
+      case Channel::End::timed_out: died(true);
+    }
+    const std::string event = message.value("event", "");
+    if (event == "phase") {
+      phase_ = message.value("text", "");
+      continue;
+    }
+    if (event == "fault") throw WorkerFailure{Outcome::fault, message.value("text", "")};
+    if (event == "hang") {
+      throw WorkerFailure{Outcome::hang, fmt::format("the kernel did not end within {} s",
+                                                     static_cast<double>(options_.timeout.count()) / 1000)};
+    }
+    return message;
+  }
+}
+
+void WorkerProcess::died(bool timed_out) {
+  if (timed_out) {
+    const bool kernel = phase_ == "running the kernel";
+    throw WorkerFailure{kernel ? Outcome::hang : Outcome::refused,
+                        fmt::format("the replaying process did not answer while {}", phase_)};
+  }
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  const std::string said = tail_of(errors_fd_);
+  const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)))
+                                              : fmt::format("ended with status {}", WEXITSTATUS(status));
+  const bool kernel = phase_ == "running the kernel" || phase_ == "comparing";
+  throw WorkerFailure{kernel ? Outcome::fault : Outcome::refused,
+                      fmt::format("the replaying process {} while {}{}{}", how, phase_, said.empty() ? "" : "; it said: ", said)};
+}
+
+void WorkerProcess::end() {
+  if (channel_) {
+    channel_->send({{"command", "quit"}});
+    channel_.reset();
+  }
+  if (pid_ > 0) {
+    // It is only waiting for commands, or it hangs; either way nothing in it is worth waiting for.
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  if (errors_fd_ >= 0) {
+    ::close(errors_fd_);
+    errors_fd_ = -1;
+  }
+}
+
+WorkerRun WorkerProcess::run(const char* compare, bool cold, const std::map<std::string, double>& noise) {
+  Json command{{"command", "run"}, {"compare", compare}, {"cold", cold}, {"timeout_ms", options_.timeout.count()}};
+  if (!noise.empty()) command["noise"] = noise;
+  channel_->send(command);
+  const Json answer = receive(patience);
+  if (answer.value("event", "") != "ran") {
+    throw WorkerFailure{outcome_of(answer.value("code", static_cast<int>(support::ExitCode::environment))),
+                        answer.value("sentence", "the replaying process answered something unexpected")};
+  }
+  WorkerRun result;
+  result.device_ns = answer.value("device_ns", 0.0);
+  result.host_ns = answer.value("host_ns", 0.0);
+  if (answer.contains("verdict")) result.verdict = verdict_from_json(answer.at("verdict"));
+  return result;
+}
+
+}  // namespace kerncap::replay
