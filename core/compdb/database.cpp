@@ -1,6 +1,8 @@
 #include "core/compdb/database.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "core/compdb/file_system.h"
 #include "core/compdb/folder.h"
@@ -41,6 +43,9 @@ struct Database::State {
   void read_logs();
   void locate_outputs();
   void index_code_objects();
+  const std::vector<IndexedCodeObject>& contents_of(ObjectIndex& index, std::size_t record);
+  void attribute_linked_code_objects(ObjectIndex& index, std::vector<std::size_t>& units);
+  std::set<std::string> digests_of_link_inputs(ObjectIndex& index, std::size_t unit);
   Match match(std::size_t record) const {
     return {.record = records[record], .target = {}, .digest = {}, .stale = stale[record]};
   }
@@ -100,16 +105,71 @@ void Database::State::locate_outputs() {
 
 void Database::State::index_code_objects() {
   ObjectIndex index(folder / "objects.index");
+  std::map<std::pair<std::string, std::uint64_t>, std::vector<std::size_t>> linked_together;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const Record& record = records[i];
     if (record.exit_status != 0 || record.output.empty()) continue;
-    // What is in a stale output says nothing of this record, unless nobody looked while it was fresh.
-    const std::vector<IndexedCodeObject>* then = index.at(outputs[i], record.output_size, record.output_mtime);
-    const std::vector<IndexedCodeObject>& found = then != nullptr ? *then : index.current(outputs[i]);
-    for (const IndexedCodeObject& code_object : found) code_objects.push_back({i, code_object});
+    if (record.linked) {
+      linked_together[{record.output, record.started}].push_back(i);
+      continue;
+    }
+    for (const IndexedCodeObject& code_object : contents_of(index, i)) code_objects.push_back({i, code_object});
   }
+  for (auto& [output, units] : linked_together) attribute_linked_code_objects(index, units);
   index_report = {.records = records.size(), .objects_read = index.objects_read(), .code_objects = code_objects.size()};
   index.save();
+}
+
+// What is in a stale output says nothing of its record, unless nobody looked while it was fresh.
+const std::vector<IndexedCodeObject>& Database::State::contents_of(ObjectIndex& index, std::size_t record) {
+  const std::vector<IndexedCodeObject>* then =
+      index.at(outputs[record], records[record].output_size, records[record].output_mtime);
+  return then != nullptr ? *then : index.current(outputs[record]);
+}
+
+// Units that one command compiled and linked: their objects are gone, and the linked file holds the code objects of
+// all, in the order of the sources on the command line. Where the numbers don't agree each code object belongs to any
+// of the units.
+void Database::State::attribute_linked_code_objects(ObjectIndex& index, std::vector<std::size_t>& units) {
+  const auto place = [&](std::size_t unit) {
+    const std::vector<std::string>& argv = records[unit].expanded_argv;
+    return std::ranges::find(argv, records[unit].source) - argv.begin();
+  };
+  std::ranges::stable_sort(units, {}, place);
+  std::map<std::string, std::vector<const IndexedCodeObject*>> by_target;
+  const std::vector<IndexedCodeObject> found = contents_of(index, units.front());
+  const std::set<std::string> from_elsewhere = digests_of_link_inputs(index, units.front());
+  for (const IndexedCodeObject& code_object : found) {
+    if (!from_elsewhere.contains(code_object.digest)) by_target[code_object.target].push_back(&code_object);
+  }
+  for (const auto& [target, list] : by_target) {
+    std::vector<std::size_t> candidates;
+    for (std::size_t unit : units) {
+      if (std::ranges::find(records[unit].device_targets, target) != records[unit].device_targets.end()) {
+        candidates.push_back(unit);
+      }
+    }
+    // A unit without kernels puts nothing into the file, so there may be fewer code objects than units; the order
+    // holds.
+    const bool ordered = list.size() <= candidates.size();
+    const std::size_t without = ordered ? candidates.size() - list.size() : 0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::size_t first = ordered ? i : 0, last = ordered ? i + without + 1 : candidates.size();
+      for (std::size_t k = first; k < last; ++k) code_objects.push_back({candidates[k], *list[i]});
+    }
+  }
+}
+
+std::set<std::string> Database::State::digests_of_link_inputs(ObjectIndex& index, std::size_t unit) {
+  std::set<std::string> digests;
+  for (const Record& link : records) {
+    if (link.kind != RecordKind::link || link.output != records[unit].output || link.started != records[unit].started)
+      continue;
+    for (const std::string& input : link.inputs) {
+      for (const IndexedCodeObject& code_object : index.current(input)) digests.insert(code_object.digest);
+    }
+  }
+  return digests;
 }
 
 Database::Database(fs::path folder) : state_(std::make_unique<State>()) {
@@ -148,8 +208,16 @@ std::vector<Match> Database::find_kernel(std::string_view symbol) const {
 }
 
 std::vector<Match> Database::find_cuid(std::string_view hex) const {
-  return state_->code_objects_where(
+  std::vector<Match> matches = state_->code_objects_where(
       [&](const IndexedCodeObject& entry) { return std::ranges::find(entry.cuids, hex) != entry.cuids.end(); });
+  if (!matches.empty()) return matches;
+  // With relocatable device code the unit's own object holds bitcode; its front-end jobs were told the number.
+  const std::string option = "-cuid=" + std::string(hex);
+  return state_->records_where([&](const Record& record) {
+    return record.kind == RecordKind::translation_unit && std::ranges::any_of(record.jobs, [&](const Job& job) {
+             return std::ranges::find(job.argv, option) != job.argv.end();
+           });
+  });
 }
 
 std::vector<Match> Database::find_output(const fs::path& object) const {
