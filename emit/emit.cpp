@@ -1,0 +1,161 @@
+#include "emit/emit.h"
+
+#include <algorithm>
+
+#include "core/codeobject/code_object.h"
+#include "core/compdb/database.h"
+#include "core/snapshot/reader.h"
+#include "core/support/error.h"
+#include "core/support/file.h"
+#include "emit/kernel_finder.h"
+#include "emit/language_options.h"
+#include "emit/project.h"
+#include "emit/rebuild_check.h"
+#include "emit/translation_unit.h"
+
+namespace kerncap::emit {
+namespace {
+
+namespace fs = std::filesystem;
+using support::ExitCode;
+using support::fail;
+
+// The target as the code object itself says it; the manifest's agent may run code for a more general one.
+std::string target_of(const snapshot::Reader& reader, const std::string& digest, std::vector<std::string>& warnings) {
+  try {
+    return codeobject::parse_code_object(reader.code_object(digest), "code object " + digest).target;
+  } catch (const support::Error& error) {
+    warnings.push_back(error.what());
+    return "";
+  }
+}
+
+DeviceJobs plan_jobs(const Resolved& resolved) {
+  const std::string output = "kernel.hsaco";
+  if (!resolved.link) return device_jobs(resolved.units.front(), resolved.target, output);
+  std::vector<RdcUnit> units;
+  for (std::size_t i = 0; i < resolved.units.size(); ++i) {
+    std::string stem = fs::path(resolved.units[i].source).stem().string();
+    std::erase_if(stem, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-'; });
+    units.push_back({&resolved.units[i], std::to_string(i + 1) + "-" + stem + "-"});
+  }
+  return rdc_jobs(*resolved.link, units, resolved.target, output);
+}
+
+// Everything that leads from the digest to files that can be compiled; sets report.capture_only_reason where it ends.
+std::optional<Rebuild> prepare_rebuild(const Resolved& resolved, const compdb::Database& database, EmitReport& report) {
+  if (resolved.units.empty()) {
+    report.capture_only_reason = resolved.reason;
+    return std::nullopt;
+  }
+  report.translation_unit = describe(resolved.units.front());
+  Rebuild rebuild;
+  rebuild.record = &resolved.units.front();
+  rebuild.jobs = plan_jobs(resolved);
+  if (!rebuild.jobs.impossible.empty()) {
+    report.capture_only_reason = rebuild.jobs.impossible;
+    return std::nullopt;
+  }
+  std::vector<const compdb::Record*> records;
+  for (const auto& unit : resolved.units) records.push_back(&unit);
+  rebuild.tree = collect_sources(records, resolved.target, &database);
+  if (!rebuild.tree.missing.empty()) {
+    report.capture_only_reason = "the source '" + rebuild.tree.missing.front() +
+                                 "' is gone and was not archived (settings: sources = \"archive\")";
+    return std::nullopt;
+  }
+  if (rebuild.tree.main_file.empty()) {
+    report.capture_only_reason = "the record does not say which files the device pass read";
+    return std::nullopt;
+  }
+  for (const auto& file : rebuild.tree.files) {
+    if (file.changed)
+      report.warnings.push_back("'" + file.original +
+                                "' was changed after it was compiled; the project has the new text");
+    report.files.push_back({file.original, file.project_path, file.content.size()});
+  }
+  for (const auto& step : rebuild.jobs.steps)
+    if (step.front_end) {
+      rebuild.language_options = language_options(step.arguments, resolved.target);
+      break;
+    }
+  return rebuild;
+}
+
+void find_kernel(const fs::path& project, const Rebuild& rebuild, const EmitOptions& options, EmitReport& report) {
+  auto answer = find_kernel_definition(project, rebuild, report.symbol, options.helper_folder);
+  if (answer.kernel) {
+    report.kernel = std::move(answer.kernel);
+    std::map<std::string, std::string> originals;
+    for (const auto& file : report.files) originals.emplace(file.project_path, file.original);
+    if (const auto found = originals.find(report.kernel->file); found != originals.end())
+      report.kernel->original_file = found->second;
+  } else {
+    report.warnings.push_back("the kernel's definition was not found: " + answer.problem);
+  }
+}
+
+}  // namespace
+
+const char* to_string(RebuildOutcome outcome) {
+  switch (outcome) {
+    case RebuildOutcome::byte_identical:
+      return "byte-identical";
+    case RebuildOutcome::differs:
+      return "differs";
+    case RebuildOutcome::not_possible:
+      return "not possible";
+  }
+  return "";
+}
+
+EmitReport emit_project(const EmitOptions& options) {
+  const Templates templates(options.data_folder / "templates");
+  const snapshot::Reader reader(options.snapshot);
+  const auto& manifest = reader.manifest();
+  if (options.dispatch >= manifest.dispatches.size())
+    fail(ExitCode::usage, "'{}' holds {} dispatches, numbered from 0; there is no number {}", options.snapshot.string(),
+         manifest.dispatches.size(), options.dispatch);
+  if (!options.replace && fs::exists(fs::symlink_status(options.output)))
+    fail(ExitCode::usage, "'{}' exists; choose another folder or give --force to replace it", options.output.string());
+  const auto& dispatch = manifest.dispatches[options.dispatch];
+
+  EmitReport report;
+  report.project = options.output;
+  report.symbol = dispatch.kernel.name.empty() ? dispatch.kernel_symbol : dispatch.kernel.name;
+  if (report.symbol.ends_with(".kd")) report.symbol.resize(report.symbol.size() - 3);
+  report.demangled =
+      dispatch.kernel_demangled.empty() ? codeobject::demangle(report.symbol) : dispatch.kernel_demangled;
+  report.code_object = dispatch.code_object;
+  report.target = target_of(reader, dispatch.code_object, report.warnings);
+
+  std::optional<Rebuild> rebuild;
+  Resolved resolved;
+  if (options.database.empty()) {
+    report.capture_only_reason =
+        "there is no compilation database: the application was not built under kerncap-cc, or --db names it";
+  } else {
+    const compdb::Database database(options.database);
+    resolved = resolve_translation_unit(database, report.code_object, report.symbol, report.target, options);
+    report.other_candidates = resolved.candidates;
+    report.warnings.insert(report.warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
+    rebuild = prepare_rebuild(resolved, database, report);
+  }
+  report.capture_only = !rebuild.has_value();
+
+  support::AtomicFolder folder(options.output, options.replace);
+  place_snapshot(folder.path(), options);
+  if (rebuild) {
+    write_rebuild_files(folder.path(), templates, *rebuild);
+    if (options.find_kernel) find_kernel(folder.path(), *rebuild, options, report);
+  }
+  write_project_files(folder.path(), templates, manifest, options, rebuild ? &*rebuild : nullptr, report);
+  if (rebuild && options.rebuild_check) {
+    report.rebuild = check_rebuild(folder.path(), *rebuild, report.code_object);
+    write_project_files(folder.path(), templates, manifest, options, &*rebuild, report);  // README.md tells the outcome
+  }
+  folder.commit();
+  return report;
+}
+
+}  // namespace kerncap::emit

@@ -1,0 +1,267 @@
+#include "emit/emit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/support/error.h"
+#include "core/support/hash.h"
+#include "emit/application_for_test.h"
+
+namespace kerncap::emit {
+namespace {
+
+using testing::Application;
+using testing::build_kernel;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+constexpr const char* header = R"(#pragma once
+// Copyright of somebody else.
+template <class T>
+__host__ __device__ inline T times(T a, T b) {
+  return a * b;
+}
+)";
+
+constexpr const char* source = R"(#include <hip/hip_runtime.h>
+#include "../include/times.h"
+__constant__ float coefficients[8];
+template <class T>
+__global__ void scale(T* data, const T* factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) data[i] = times(data[i], factor[0]) * coefficients[i % 8];
+}
+namespace {
+__global__ void copy(const float* from, float* to) { to[threadIdx.x] = from[threadIdx.x]; }
+}
+void run(float* data, const float* factor, float* to) {
+  scale<<<1, 64>>>(data, factor, 64);
+  copy<<<1, 64>>>(data, to);
+}
+)";
+
+class Emit : public ::testing::Test {
+ protected:
+  // Relative spellings, a source outside of the working directory, an absolute include folder: what build systems do.
+  void compile_application(std::vector<std::string> more = {}) {
+    application_.write("include/times.h", header);
+    application_.write("src/scale.hip", source);
+    std::vector<std::string> argv{KERNCAP_TEST_HIPCC_PATH,
+                                  "--offload-arch=gfx90a",
+                                  "--offload-arch=gfx1030",
+                                  "-O2",
+                                  "-c",
+                                  "../src/scale.hip",
+                                  "-o",
+                                  "scale.o"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    application_.compile(argv, "build");
+  }
+
+  Application application_;
+};
+
+TEST_F(Emit, MakesAProjectThatRebuildsTheCapturedCodeObject) {
+  compile_application();
+  const auto snapshot = application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>");
+  const auto report = emit_project(application_.options(snapshot));
+  EXPECT_FALSE(report.capture_only) << report.capture_only_reason;
+  ASSERT_TRUE(report.rebuild.has_value());
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+  EXPECT_EQ(report.rebuild->digest, report.code_object);
+  EXPECT_TRUE(report.warnings.empty()) << report.warnings.front();
+  EXPECT_THAT(report.files, Contains(Field(&BundledFile::project_path, "src/src/scale.hip")));
+  EXPECT_THAT(report.files, Contains(Field(&BundledFile::project_path, "src/include/times.h")));
+  EXPECT_EQ(support::read_text_file(report.project / "src/include/times.h"), header);
+}
+
+TEST_F(Emit, FindsTheDefinitionWithLinesParametersAndCallees) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.rebuild_check = false;
+  const auto report = emit_project(options);
+  ASSERT_TRUE(report.kernel.has_value()) << report.warnings.at(0);
+  EXPECT_EQ(report.kernel->file, "src/src/scale.hip");
+  EXPECT_EQ(report.kernel->first_line, 4u);
+  EXPECT_EQ(report.kernel->last_line, 8u);
+  EXPECT_THAT(report.kernel->template_arguments, ::testing::ElementsAre("float"));
+  ASSERT_EQ(report.kernel->parameters.size(), 3u);
+  EXPECT_EQ(report.kernel->parameters[0].name, "data");
+  EXPECT_EQ(report.kernel->parameters[0].element, "f32");
+  EXPECT_FALSE(report.kernel->parameters[0].is_const);
+  EXPECT_TRUE(report.kernel->parameters[1].is_const);
+  EXPECT_EQ(report.kernel->parameters[2].element, "i32");
+  EXPECT_THAT(report.kernel->callees, Contains(Field(&Function::name, "times")));
+  EXPECT_EQ(support::read_json_file(report.project / "kernel.json").at("parameters").size(), 3u);
+}
+
+TEST_F(Emit, GivesAProjectThatBuildsElsewhereWhenTheApplicationIsGone) {
+  compile_application({"-g"});
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx1030", "copy"));
+  options.rebuild_check = false;
+  const auto report = emit_project(options);
+  const support::TemporaryFolder elsewhere("kerncap elsewhere");  // a space in the path, too
+  const auto moved = elsewhere.path() / "moved project";
+  std::filesystem::rename(report.project, moved);
+  std::filesystem::remove_all(application_.sources());
+  EXPECT_EQ(build_kernel(moved), report.code_object);
+}
+
+TEST_F(Emit, RebuildsAfterAnEditOfSourceHeaderAndJob) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.rebuild_check = false;
+  const auto report = emit_project(options);
+  EXPECT_EQ(build_kernel(report.project), report.code_object);
+  const auto edit = [&](const char* file, const std::string& from, const std::string& to) {
+    std::string text = support::read_text_file(report.project / file);
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    support::write_file_atomically(report.project / file, text.replace(at, from.size(), to), 0644);
+  };
+  edit("src/include/times.h", "a * b", "a + b");
+  const std::string after_header = build_kernel(report.project);
+  EXPECT_EQ(after_header.size(), 64u) << after_header;
+  EXPECT_NE(after_header, report.code_object);
+  edit("src/include/times.h", "a + b", "a * b");
+  EXPECT_EQ(build_kernel(report.project), report.code_object);
+  edit("jobs/1-compile.args.in", "\"-O2\"", "\"-O1\"");
+  EXPECT_NE(build_kernel(report.project), report.code_object);
+}
+
+TEST_F(Emit, SeesFilesThatAreAddedToTheProject) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.rebuild_check = false;
+  const auto report = emit_project(options);
+  std::filesystem::remove_all(application_.sources());
+  support::write_file_atomically(report.project / "src/src/added.h", "__device__ inline int added() { return 1; }\n",
+                                 0644);
+  std::string text = support::read_text_file(report.project / "src/src/scale.hip");
+  text = "#include \"added.h\"\n" + text;
+  support::write_file_atomically(report.project / "src/src/scale.hip", text, 0644);
+  EXPECT_EQ(build_kernel(report.project).size(), 64u);
+}
+
+TEST_F(Emit, IsCaptureOnlyWithAReasonWithoutADatabase) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.database.clear();
+  const auto report = emit_project(options);
+  EXPECT_TRUE(report.capture_only);
+  EXPECT_THAT(report.capture_only_reason, HasSubstr("no compilation database"));
+  EXPECT_TRUE(std::filesystem::exists(report.project / "snapshot/manifest.json"));
+  EXPECT_FALSE(std::filesystem::exists(report.project / "src"));
+}
+
+TEST_F(Emit, IsCaptureOnlyWhenTheKernelWasCompiledAgainWithOtherCode) {
+  compile_application();
+  const auto snapshot = application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>");
+  application_.write("include/times.h", std::string(header) + "// more\n");
+  application_.write("src/scale.hip", std::string(source) + "__global__ void another(int* p) { *p = 1; }\n");
+  application_.compile(
+      {KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "-O2", "-c", "../src/scale.hip", "-o", "scale.o"}, "build");
+  const auto report = emit_project(application_.options(snapshot));
+  EXPECT_TRUE(report.capture_only);
+  EXPECT_THAT(report.capture_only_reason, HasSubstr("compiled again"));
+}
+
+TEST_F(Emit, NamesASourceThatIsGone) {
+  compile_application();
+  const auto snapshot = application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>");
+  std::filesystem::remove(application_.sources() / "include/times.h");
+  const auto report = emit_project(application_.options(snapshot));
+  EXPECT_TRUE(report.capture_only);
+  EXPECT_THAT(report.capture_only_reason, HasSubstr("times.h"));
+}
+
+TEST_F(Emit, SaysWhichSourceChangedWhenTheRebuildDiffers) {
+  compile_application();
+  const auto snapshot = application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>");
+  std::string text = header;
+  text.replace(text.find("a * b"), 5, "a - b");
+  application_.write("include/times.h", text);
+  const auto report = emit_project(application_.options(snapshot));
+  ASSERT_TRUE(report.rebuild.has_value());
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::differs);
+  EXPECT_THAT(report.rebuild->reason, HasSubstr("times.h"));
+  EXPECT_THAT(report.rebuild->reason, HasSubstr("changed"));
+}
+
+TEST_F(Emit, KeepsAnExistingOutputUnlessToldToReplaceIt) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.rebuild_check = options.find_kernel = false;
+  std::filesystem::create_directories(options.output);
+  support::write_file_atomically(options.output / "mine", "keep", 0644);
+  try {
+    emit_project(options);
+    FAIL();
+  } catch (const support::Error& error) {
+    EXPECT_EQ(error.code(), support::ExitCode::usage);
+    EXPECT_THAT(error.what(), HasSubstr("--force"));
+  }
+  EXPECT_TRUE(std::filesystem::exists(options.output / "mine"));
+  options.replace = true;
+  EXPECT_FALSE(emit_project(options).capture_only);
+  EXPECT_FALSE(std::filesystem::exists(options.output / "mine"));
+}
+
+TEST_F(Emit, RefusesADispatchThatTheSnapshotDoesNotHave) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.dispatch = 4;
+  EXPECT_THROW(emit_project(options), support::Error);
+}
+
+TEST_F(Emit, LinksTheSnapshotWhenAsked) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.placement = SnapshotPlacement::link;
+  options.rebuild_check = options.find_kernel = false;
+  const auto report = emit_project(options);
+  EXPECT_TRUE(std::filesystem::is_symlink(report.project / "snapshot"));
+  EXPECT_TRUE(std::filesystem::exists(report.project / "snapshot/manifest.json"));
+}
+
+TEST_F(Emit, TakesTheNewestOfSeveralCompilesOfOneSourceAndAsksForOthers) {
+  compile_application();
+  application_.compile({KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "--offload-arch=gfx1030", "-O2", "-c",
+                        "../src/scale.hip", "-o", "again.o"},
+                       "build");
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.rebuild_check = options.find_kernel = false;
+  const auto report = emit_project(options);
+  EXPECT_THAT(report.translation_unit->output, HasSubstr("again.o"));
+  ASSERT_EQ(report.other_candidates.size(), 1u);
+  EXPECT_THAT(report.other_candidates[0].output, HasSubstr("scale.o"));
+
+  application_.write("src/twin/scale.hip", source);
+  application_.write("include/times.h", header);
+  application_.write("src/include/times.h", header);
+  application_.compile({KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "--offload-arch=gfx1030", "-O2", "-c",
+                        "../src/twin/scale.hip", "-o", "twin.o"},
+                       "build");
+  options.replace = true;
+  try {
+    emit_project(options);
+    FAIL();
+  } catch (const support::Error& error) {
+    EXPECT_EQ(error.code(), support::ExitCode::answer_is_no);
+    EXPECT_THAT(error.what(), HasSubstr("twin.o"));
+  }
+  options.object = application_.sources() / "build/scale.o";
+  EXPECT_THAT(emit_project(options).translation_unit->output, HasSubstr("scale.o"));
+}
+
+TEST_F(Emit, ReportsInJson) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  const auto document = to_json(emit_project(options));
+  EXPECT_EQ(document.at("rebuild_check").at("outcome"), "byte-identical");
+  EXPECT_EQ(document.at("kernel").at("file"), "src/src/scale.hip");
+}
+
+}  // namespace
+}  // namespace kerncap::emit

@@ -1,0 +1,100 @@
+// kerncap-find-kernel: reads a request on standard input, answers on standard output, both JSON.
+//
+// Request: symbol; directory, main_file, options (driver level); files: [{name, content, label}], the overlay.
+// Answer: the members of emit::KernelDefinition, or {"problem": "..."}; exit status 0 in both cases.
+#include <clang/Frontend/ASTUnit.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/FrontendAction.h>
+#include <clang/Tooling/Tooling.h>
+#include <llvm/Support/VirtualFileSystem.h>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "core/support/error.h"
+#include "core/support/json.h"
+#include "emit/finder/kernel_search.h"
+
+namespace kerncap::finder {
+namespace {
+
+using support::Json;
+
+class SearchConsumer : public clang::ASTConsumer {
+ public:
+  SearchConsumer(const SearchRequest& request, Json& answer) : request_(request), answer_(answer) {}
+  void HandleTranslationUnit(clang::ASTContext& context) override { answer_ = search_kernel(context, request_); }
+
+ private:
+  const SearchRequest& request_;
+  Json& answer_;
+};
+
+class SearchAction : public clang::ASTFrontendAction {
+ public:
+  SearchAction(const SearchRequest& request, Json& answer) : request_(request), answer_(answer) {}
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler, llvm::StringRef) override {
+    // Another compiler's headers may use what this one does not know; an AST with gaps is better than none.
+    compiler.getDiagnostics().setErrorLimit(0);
+    return std::make_unique<SearchConsumer>(request_, answer_);
+  }
+
+ private:
+  const SearchRequest& request_;
+  Json& answer_;
+};
+
+Json answer_for(const Json& document) {
+  SearchRequest request;
+  request.symbol = support::string_member(document, "symbol", "request");
+  const std::string directory = support::string_member(document, "directory", "request");
+  const std::string main_file = support::string_member(document, "main_file", "request");
+
+  // Symbolic names for the project's files, under the names that the recorded compiler opened.
+  std::vector<std::pair<std::string, std::string>> mapping;
+  for (const auto& file : support::array_member(document, "files", "request")) {
+    const std::string name = support::string_member(file, "name", "request");
+    mapping.emplace_back(name, support::string_member(file, "content", "request"));
+    request.labels[name] = support::string_member(file, "label", "request");
+  }
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> real = llvm::vfs::createPhysicalFileSystem();
+  if (const auto error = real->setCurrentWorkingDirectory(directory))
+    return {{"problem", "cannot enter " + directory + ": " + error.message()}};
+  llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> overlay =
+      llvm::vfs::RedirectingFileSystem::create(mapping, /*UseExternalNames=*/false, *real);
+  overlay->setCurrentWorkingDirectory(directory);
+  llvm::IntrusiveRefCntPtr<llvm::vfs::OverlayFileSystem> files(new llvm::vfs::OverlayFileSystem(real));
+  files->pushOverlay(overlay);
+  files->setCurrentWorkingDirectory(directory);
+
+  std::vector<std::string> command{"clang"};
+  for (const auto& option : support::array_member(document, "options", "request"))
+    if (option.is_string()) command.push_back(option.get<std::string>());
+  command.insert(command.end(), {"-fsyntax-only", "-w", "-Wno-error", main_file});
+
+  Json answer;
+  llvm::IntrusiveRefCntPtr<clang::FileManager> manager(new clang::FileManager(clang::FileSystemOptions(), files));
+  clang::tooling::ToolInvocation invocation(command, std::make_unique<SearchAction>(request, answer), manager.get());
+  invocation.run();  // false when there were errors; what was parsed is what counts
+  if (answer.is_null()) answer = {{"problem", "Clang could not start on the translation unit"}};
+  return answer;
+}
+
+}  // namespace
+}  // namespace kerncap::finder
+
+int main() {
+  try {
+    const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+    const auto answer = kerncap::finder::answer_for(kerncap::support::parse_json(text, "standard input"));
+    std::fputs(kerncap::support::dump_json(answer).c_str(), stdout);
+    return 0;
+  } catch (const kerncap::support::Error& error) {
+    std::fprintf(stderr, "kerncap-find-kernel: %s\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "kerncap-find-kernel: %s\n", error.what());
+    return 4;
+  }
+}

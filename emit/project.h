@@ -1,0 +1,38 @@
+// Writing a project's files into a folder.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/compdb/record.h"
+#include "core/snapshot/manifest.h"
+#include "emit/device_jobs.h"
+#include "emit/emit.h"
+#include "emit/source_tree.h"
+#include "emit/template_engine.h"
+
+namespace kerncap::emit {
+
+// What the device-only rebuild needs; absent from a capture-only project.
+struct Rebuild {
+  const compdb::Record* record = nullptr;  // the kernel's own translation unit
+  DeviceJobs jobs;
+  SourceTree tree;
+  std::vector<std::string> language_options;  // of the kernel's device pass, for editors
+};
+
+// Sources, overlay, jobs: what the kernel finder and the rebuild check read.
+void write_rebuild_files(const std::filesystem::path& project, const Templates& templates, const Rebuild& rebuild);
+
+// CMakeLists.txt, presets, settings, README.md, kernel.json, replay/: everything that says what was found out.
+void write_project_files(const std::filesystem::path& project, const Templates& templates,
+                         const snapshot::Manifest& manifest, const EmitOptions& options, const Rebuild* rebuild,
+                         const EmitReport& report);
+
+void place_snapshot(const std::filesystem::path& project, const EmitOptions& options);
+
+support::Json kernel_json(const EmitReport& report);
+
+}  // namespace kerncap::emit
