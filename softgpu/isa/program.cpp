@@ -1,4 +1,6 @@
 // Program control: branches, barriers, messages, hardware registers.
+#include <fmt/format.h>
+
 #include "softgpu/isa/code_cache.h"
 #include "softgpu/isa/valu.h"
 

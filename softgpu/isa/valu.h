@@ -117,35 +117,35 @@ constexpr unsigned dwords_of(Type type) {
   }
 }
 
-template <class Signature, auto F>
+template <class Signature, class F>
 struct Rows;
 // A lane reads and writes only its own column, and rows either coincide or are apart: no dependency between lanes.
-template <class R, class A, auto F>
+template <class R, class A, class F>
 struct Rows<R(A), F> {
   static void run(u32* d, const u32* const* s, unsigned lanes) {
     const u32* a = s[0];
     for (unsigned base = 0; base < lanes; base += 32)
 #pragma GCC ivdep
-      for (unsigned i = base; i < base + 32; ++i) Lane<R>::store(d, i, F(Lane<A>::load(a, i)));
+      for (unsigned i = base; i < base + 32; ++i) Lane<R>::store(d, i, F{}(Lane<A>::load(a, i)));
   }
 };
-template <class R, class A, class B, auto F>
+template <class R, class A, class B, class F>
 struct Rows<R(A, B), F> {
   static void run(u32* d, const u32* const* s, unsigned lanes) {
     const u32 *a = s[0], *b = s[1];
     for (unsigned base = 0; base < lanes; base += 32)
 #pragma GCC ivdep
-      for (unsigned i = base; i < base + 32; ++i) Lane<R>::store(d, i, F(Lane<A>::load(a, i), Lane<B>::load(b, i)));
+      for (unsigned i = base; i < base + 32; ++i) Lane<R>::store(d, i, F{}(Lane<A>::load(a, i), Lane<B>::load(b, i)));
   }
 };
-template <class R, class A, class B, class C, auto F>
+template <class R, class A, class B, class C, class F>
 struct Rows<R(A, B, C), F> {
   static void run(u32* d, const u32* const* s, unsigned lanes) {
     const u32 *a = s[0], *b = s[1], *c = s[2];
     for (unsigned base = 0; base < lanes; base += 32)
 #pragma GCC ivdep
       for (unsigned i = base; i < base + 32; ++i)
-        Lane<R>::store(d, i, F(Lane<A>::load(a, i), Lane<B>::load(b, i), Lane<C>::load(c, i)));
+        Lane<R>::store(d, i, F{}(Lane<A>::load(a, i), Lane<B>::load(b, i), Lane<C>::load(c, i)));
   }
 };
 
@@ -161,8 +161,8 @@ struct SignatureTypes<R(A...)> {
 };
 
 // A table row for an instruction that is a function of its lanes.
-template <class Signature, auto F>
-Instruction lanewise(const char* name, unsigned flags = 0) {
+template <class Signature, class F>
+Instruction lanewise(F, const char* name, unsigned flags = 0) {
   using Types = SignatureTypes<Signature>;
   Instruction row;
   row.name = name;

@@ -20,10 +20,10 @@ auto comparable(T x) {
   else return x;
 }
 
-template <class Signature, auto F>
-void add(std::vector<Instruction>& table, std::string_view condition, std::string_view type) {
+template <class Signature, class F>
+void add(F compare, std::vector<Instruction>& table, std::string_view condition, std::string_view type) {
   for (const bool writes_exec : {false, true}) {
-    Instruction row = lanewise<Signature, F>("", 0);
+    Instruction row = lanewise<Signature>(compare, "");
     row.family = Family::vcmp;
     row.name = kept(fmt::format("v_cmp{}_{}_{}", writes_exec ? "x" : "", condition, type)).c_str();
     if (writes_exec) row.flags |= instruction_writes_exec;
@@ -34,37 +34,37 @@ void add(std::vector<Instruction>& table, std::string_view condition, std::strin
 template <class T>
 void add_ordered(std::vector<Instruction>& table, std::string_view type) {
   using Signature = bool(T, T);
-  add<Signature, [](T, T) { return false; }>(table, "f", type);
-  add<Signature, [](T a, T b) { return comparable(a) < comparable(b); }>(table, "lt", type);
-  add<Signature, [](T a, T b) { return comparable(a) == comparable(b); }>(table, "eq", type);
-  add<Signature, [](T a, T b) { return comparable(a) <= comparable(b); }>(table, "le", type);
-  add<Signature, [](T a, T b) { return comparable(a) > comparable(b); }>(table, "gt", type);
-  add<Signature, [](T a, T b) { return comparable(a) >= comparable(b); }>(table, "ge", type);
+  add<Signature>([](T, T) { return false; }, table, "f", type);
+  add<Signature>([](T a, T b) { return comparable(a) < comparable(b); }, table, "lt", type);
+  add<Signature>([](T a, T b) { return comparable(a) == comparable(b); }, table, "eq", type);
+  add<Signature>([](T a, T b) { return comparable(a) <= comparable(b); }, table, "le", type);
+  add<Signature>([](T a, T b) { return comparable(a) > comparable(b); }, table, "gt", type);
+  add<Signature>([](T a, T b) { return comparable(a) >= comparable(b); }, table, "ge", type);
 }
 
 template <class T>
 void add_integer(std::vector<Instruction>& table, std::string_view type) {
   using Signature = bool(T, T);
   add_ordered<T>(table, type);
-  add<Signature, [](T a, T b) { return a != b; }>(table, "ne", type);
-  add<Signature, [](T, T) { return true; }>(table, "t", type);
+  add<Signature>([](T a, T b) { return a != b; }, table, "ne", type);
+  add<Signature>([](T, T) { return true; }, table, "t", type);
 }
 
 template <class T>
 void add_float(std::vector<Instruction>& table, std::string_view type) {
   using Signature = bool(T, T);
   add_ordered<T>(table, type);
-  add<Signature, [](T a, T b) { return comparable(a) < comparable(b) || comparable(a) > comparable(b); }>(table, "lg", type);
-  add<Signature, [](T a, T b) { return comparable(a) == comparable(a) && comparable(b) == comparable(b); }>(table, "o", type);
-  add<Signature, [](T a, T b) { return !(comparable(a) == comparable(a) && comparable(b) == comparable(b)); }>(table, "u", type);
-  add<Signature, [](T a, T b) { return !(comparable(a) >= comparable(b)); }>(table, "nge", type);
-  add<Signature, [](T a, T b) { return !(comparable(a) < comparable(b) || comparable(a) > comparable(b)); }>(table, "nlg", type);
-  add<Signature, [](T a, T b) { return !(comparable(a) > comparable(b)); }>(table, "ngt", type);
-  add<Signature, [](T a, T b) { return !(comparable(a) <= comparable(b)); }>(table, "nle", type);
-  add<Signature, [](T a, T b) { return !(comparable(a) == comparable(b)); }>(table, "neq", type);
-  add<Signature, [](T a, T b) { return !(comparable(a) < comparable(b)); }>(table, "nlt", type);
-  add<Signature, [](T, T) { return true; }>(table, "tru", type);
-  add<Signature, [](T, T) { return true; }>(table, "t", type);
+  add<Signature>([](T a, T b) { return comparable(a) < comparable(b) || comparable(a) > comparable(b); }, table, "lg", type);
+  add<Signature>([](T a, T b) { return comparable(a) == comparable(a) && comparable(b) == comparable(b); }, table, "o", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) == comparable(a) && comparable(b) == comparable(b)); }, table, "u", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) >= comparable(b)); }, table, "nge", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) < comparable(b) || comparable(a) > comparable(b)); }, table, "nlg", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) > comparable(b)); }, table, "ngt", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) <= comparable(b)); }, table, "nle", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) == comparable(b)); }, table, "neq", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) < comparable(b)); }, table, "nlt", type);
+  add<Signature>([](T, T) { return true; }, table, "tru", type);
+  add<Signature>([](T, T) { return true; }, table, "t", type);
 }
 
 // Class bits: 0 signaling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5 -0, 6 +0, 7 +denormal, 8 +normal, 9 +inf.
@@ -102,9 +102,9 @@ std::span<const Instruction> compare_instructions() {
     add_float<half>(*made, "f16");
     add_float<float>(*made, "f32");
     add_float<double>(*made, "f64");
-    add<bool(half, u32), [](half a, u32 b) { return in_class(a, b); }>(*made, "class", "f16");
-    add<bool(float, u32), [](float a, u32 b) { return in_class(a, b); }>(*made, "class", "f32");
-    add<bool(double, u32), [](double a, u32 b) { return in_class(a, b); }>(*made, "class", "f64");
+    add<bool(half, u32)>([](half a, u32 b) { return in_class(a, b); }, *made, "class", "f16");
+    add<bool(float, u32)>([](float a, u32 b) { return in_class(a, b); }, *made, "class", "f32");
+    add<bool(double, u32)>([](double a, u32 b) { return in_class(a, b); }, *made, "class", "f64");
     return made;
   }();
   return *table;

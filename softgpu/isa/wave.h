@@ -62,6 +62,10 @@ struct Engine {
 };
 
 struct Wave {
+  Wave();
+  ~Wave();
+  Wave(const Wave&) = delete;
+  Wave& operator=(const Wave&) = delete;
   u32* v = nullptr;               // rows
   union {
     u32 s[scalar_registers];
@@ -86,6 +90,8 @@ struct Wave {
   const Target* target = nullptr;
   std::byte* scratch = nullptr;   // lanes * scratch_bytes
   u64 scratch_bytes = 0;          // per lane
+  u64 scratch_capacity = 0;
+  void reserve_scratch(u64 bytes);
   u64 mask_key = 0;
   alignas(64) u32 mask_row[row_lanes];  // EXEC as 0 / ~0, valid when mask_key == exec
 
