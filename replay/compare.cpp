@@ -52,6 +52,7 @@ bool judge(ElementType type, const Tolerance& tolerance, const std::byte* expect
   result.max_absolute = std::max(result.max_absolute, error);
   if (want != 0 && std::isfinite(want)) result.max_relative = std::max(result.max_relative, error / std::abs(want));
   result.max_ulps = std::max(result.max_ulps, ulps);
+  if (tolerance.exact()) return false;
   // An infinity never passes for a number by a tolerance: overflow is not a rounding error.
   if (std::isinf(want) != std::isinf(got)) return false;
   return ulps <= tolerance.ulps || error <= tolerance.absolute || error <= tolerance.relative * std::abs(want);

@@ -61,7 +61,7 @@ Mode parse_mode(const char* text) {
   for (std::size_t i = 0; i < mode_names.size(); ++i) {
     if (text == std::string_view(mode_names[i])) return static_cast<Mode>(i);
   }
-  fail(ExitCode::usage, "--mode is replay, validate or bench, not '{}'", text);
+  fail(ExitCode::usage, "the mode is replay, validate or bench, not '{}'", text);
 }
 
 }  // namespace
@@ -69,8 +69,9 @@ Mode parse_mode(const char* text) {
 const char* to_string(Mode mode) { return mode_names[static_cast<std::size_t>(mode)]; }
 
 const char* const usage_text =
-    R"(usage: kerncap-replay [--mode replay|validate|bench] [options] SNAPSHOT|PROJECT
+    R"(usage: kerncap-replay [replay|validate|bench] [options] SNAPSHOT|PROJECT
 
+  --mode MODE             the same as the first word (default validate)
   --snapshot DIR          the snapshot or project (also as the only argument)
   --dispatch N            which dispatch of the snapshot (default 0)
   --code-object FILE      run this code object's kernel in place of the captured one
@@ -135,7 +136,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
     }
   }
   if (options.help || options.version) return options;
-  for (int i = optind; i < argc; ++i) {
+  int next = optind;
+  // The mode may come as a word: "kerncap-replay validate PROJECT".
+  if (argc - next >= 2 && options.input.empty()) options.mode = parse_mode(argv[static_cast<std::size_t>(next++)]);
+  for (int i = next; i < argc; ++i) {
     if (!options.input.empty()) fail(ExitCode::usage, "one snapshot or project is wanted; '{}' is too many", argv[static_cast<std::size_t>(i)]);
     options.input = argv[static_cast<std::size_t>(i)];
   }

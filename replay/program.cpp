@@ -18,6 +18,7 @@ using support::fail;
 struct Loaded {
   hsa_executable_t executable{};
   std::uint64_t base = 0, size = 0;
+  std::int64_t delta = 0;
 };
 
 constexpr std::uint64_t page = 4096;
@@ -44,6 +45,9 @@ Loaded load(std::vector<std::byte> bytes, hsa_agent_t agent, std::optional<Range
   check(api.loader.hsa_ven_amd_loader_loaded_code_object_get_info(
             loaded, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_SIZE, &result.size),
         "asking how large " + what + " is");
+  check(api.loader.hsa_ven_amd_loader_loaded_code_object_get_info(
+            loaded, HSA_VEN_AMD_LOADER_LOADED_CODE_OBJECT_INFO_LOAD_DELTA, &result.delta),
+        "asking how " + what + " was moved");
   return result;
 }
 
@@ -73,6 +77,13 @@ std::optional<Range> room_at(const Placement& placement, std::uint64_t size) {
     return std::nullopt;
   }
   return Range{placement.address, wanted};
+}
+
+const snapshot::CodeObjectLoad& load_of(const snapshot::Dispatch& dispatch, const Placement& placement) {
+  return *std::find_if(dispatch.loads.begin(), dispatch.loads.end(), [&](const snapshot::CodeObjectLoad& load) {
+    return load.digest == placement.code_object && load.agent == placement.agent && load.load_base >= placement.address &&
+           load.load_base - placement.address < placement.size;
+  });
 }
 
 void check_candidate(const CodeImage& image, const snapshot::Dispatch& dispatch, const DeviceAgent& agent,
@@ -140,9 +151,11 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
         program.kernel.group_segment_size + rest(dispatch.group_segment_size, dispatch.kernel.group_segment_size);
     program.private_segment_size =
         program.kernel.private_segment_size + rest(dispatch.private_segment_size, dispatch.kernel.private_segment_size);
+    const snapshot::CodeObjectLoad& captured_load = load_of(dispatch, placement);
     program.variables =
-        match_variables(captured, placement.address, image, loaded.base, program.missing_variables);
-    program.pointers = relocate(dispatch, captured, placement.address, image, loaded.base);
+        match_variables(captured, static_cast<std::uint64_t>(captured_load.load_delta), image,
+                        static_cast<std::uint64_t>(loaded.delta), program.missing_variables);
+    program.pointers = relocate(dispatch, captured, captured_load, image, static_cast<std::uint64_t>(loaded.delta));
     if (!dispatch.code_pointers_complete && (loaded.base != placement.address || !same_layout(captured, image))) {
       fail(ExitCode::bad_input,
            "'{}' has another layout than the captured code object, and the snapshot's list of pointers into it is "

@@ -41,17 +41,18 @@ struct Program {
 Program load_program(const snapshot::Reader& reader, std::size_t dispatch, const Device& device, const Plan& plan,
                      const std::optional<std::vector<std::byte>>& candidate, const std::string& candidate_name);
 
-// Where each code pointer must point when `candidate`'s image lies at `base`. Pure; exposed for tests.
-// Throws Error{bad_input} for a pointer whose target has no counterpart.
-Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, std::uint64_t captured_base,
-                 const CodeImage& candidate, std::uint64_t base);
+// Where each code pointer must point when the candidate is loaded with `candidate_delta` (loaded address minus ELF
+// address) in place of the captured code object `load`. Pure; exposed for tests. Throws Error{bad_input} for a pointer
+// whose target has no counterpart.
+Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, const snapshot::CodeObjectLoad& load,
+                 const CodeImage& candidate, std::uint64_t candidate_delta);
 
 // Does every symbol of the captured image lie at the same offset in the candidate? Pure.
 bool same_layout(const CodeImage& captured, const CodeImage& candidate);
 
-// The device variables that both images have under the same name and size. Pure.
-std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64_t captured_base,
-                                          const CodeImage& candidate, std::uint64_t base,
+// The device variables that both images have under the same name and size; deltas as above. Pure.
+std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64_t captured_delta,
+                                          const CodeImage& candidate, std::uint64_t candidate_delta,
                                           std::vector<std::string>& missing);
 
 }  // namespace kerncap::replay

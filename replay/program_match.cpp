@@ -9,18 +9,19 @@ namespace kerncap::replay {
 using support::ExitCode;
 using support::fail;
 
-Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, std::uint64_t captured_base,
-                 const CodeImage& candidate, std::uint64_t base) {
+Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, const snapshot::CodeObjectLoad& load,
+                 const CodeImage& candidate, std::uint64_t candidate_delta) {
   Patches result;
+  const auto delta = static_cast<std::uint64_t>(load.load_delta);
   for (const snapshot::CodePointer& pointer : dispatch.code_pointers) {
     if (pointer.code_object != dispatch.code_object) continue;  // other code objects stay where they were
     // Words inside the code object itself are the loader's business, unless a variable that is copied holds them.
-    if (pointer.address >= captured_base && pointer.address - captured_base < captured.memory_size) {
-      const ImageSymbol* holder = captured.covering(pointer.address - captured_base);
+    if (pointer.address >= load.load_base && pointer.address - load.load_base < load.load_size) {
+      const ImageSymbol* holder = captured.covering(pointer.address - delta);
       if (holder == nullptr || !is_variable(*holder)) continue;
     }
-    // Offsets are from load_base, and ELF addresses of a code object start at 0.
-    const ImageSymbol* target = captured.covering(pointer.offset);
+    const std::uint64_t original = load.load_base + pointer.offset;
+    const ImageSymbol* target = captured.covering(original - delta);
     const std::string name = target != nullptr ? target->name : pointer.symbol;
     const ImageSymbol* counterpart = name.empty() ? nullptr : candidate.find(name);
     if (counterpart == nullptr) {
@@ -29,14 +30,13 @@ Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, 
            "the candidate cannot be run on this memory",
            pointer.address, name.empty() ? "unnamed code or data" : "'" + name + "'", pointer.offset);
     }
-    const std::uint64_t inside = target != nullptr ? pointer.offset - target->address : 0;
+    const std::uint64_t inside = target != nullptr ? original - delta - target->address : 0;
     if (inside != 0 && (target->is_function || inside >= counterpart->size)) {
       fail(ExitCode::bad_input,
            "the word at {:#x} points {} bytes into '{}' of the captured code object; there is no such place in the "
            "candidate", pointer.address, inside, name);
     }
-    const std::uint64_t value = base + counterpart->address + inside;
-    const std::uint64_t original = captured_base + pointer.offset;
+    const std::uint64_t value = candidate_delta + counterpart->address + inside;
     if (value != original) result.add_word(pointer.address, original, value);
   }
   return result;
@@ -50,8 +50,8 @@ bool same_layout(const CodeImage& captured, const CodeImage& candidate) {
   return true;
 }
 
-std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64_t captured_base,
-                                          const CodeImage& candidate, std::uint64_t base,
+std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64_t captured_delta,
+                                          const CodeImage& candidate, std::uint64_t candidate_delta,
                                           std::vector<std::string>& missing) {
   std::vector<VariablePair> result;
   std::set<std::uint64_t> seen;
@@ -62,7 +62,7 @@ std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64
       missing.push_back(symbol.name);
       continue;
     }
-    result.push_back({symbol.name, captured_base + symbol.address, base + counterpart->address, symbol.size});
+    result.push_back({symbol.name, captured_delta + symbol.address, candidate_delta + counterpart->address, symbol.size});
   }
   return result;
 }

@@ -64,4 +64,5 @@ set(KERNCAP_REPLAY_STANDALONE_SOURCES
   ${KERNCAP_REPLAY_WORKER_SOURCES}
   ${KERNCAP_REPLAY_HEADERS}
   core/snapshot/standalone_sources.cmake
+  replay/standalone/CMakeLists.txt
   replay/standalone_sources.cmake)
