@@ -223,8 +223,8 @@ macro(kerncap_replayer)
   endif()
   if(kerncap_replay_program)
     foreach(verb IN ITEMS replay validate bench)
-      set(kerncap_command ${KERNCAP_LAUNCHER} "${kerncap_replay_program}" ${verb} "${CMAKE_CURRENT_SOURCE_DIR}"
-        --dispatch ${kerncap_arg_DISPATCH} ${kerncap_code_object_arguments})
+      set(kerncap_command ${KERNCAP_LAUNCHER} "${kerncap_replay_program}" --mode ${verb}
+        --snapshot "${CMAKE_CURRENT_SOURCE_DIR}" --dispatch ${kerncap_arg_DISPATCH} ${kerncap_code_object_arguments})
       add_custom_target(${verb} COMMAND ${kerncap_command} DEPENDS ${kerncap_replay_depends} USES_TERMINAL VERBATIM)
       add_test(NAME ${verb} COMMAND ${kerncap_command})
       set_tests_properties(${verb} PROPERTIES FIXTURES_REQUIRED kernel)
