@@ -1,4 +1,5 @@
-// What the capture library is asked to do: a JSON file named by KERNCAP_CAPTURE_CONFIG, written by the `kerncap` program.
+// What the capture library is asked to do: a JSON file named by KERNCAP_CAPTURE_CONFIG, written by the `kerncap`
+// program.
 #pragma once
 
 #include <cstdint>
@@ -43,16 +44,16 @@ struct Config {
   std::filesystem::path status_folder;  // absolute; one status-<pid>.json for each process goes there
 
   // Mode::capture
-  std::string pattern;               // codeobject::NamePattern
-  std::string code_object;           // only kernels of the code object whose digest begins so; empty: any
+  std::string pattern;      // codeobject::NamePattern
+  std::string code_object;  // only kernels of the code object whose digest begins so; empty: any
   DispatchList dispatches;
-  std::filesystem::path output;      // absolute; the snapshot's folder
-  bool replace = false;              // an existing snapshot is exchanged for the new one when that is whole
-  std::uint64_t max_bytes = 0;       // refuse to capture more memory than this; 0: no limit
-  unsigned drain_timeout_ms = 2000;  // how long other queues may take to become idle
+  std::filesystem::path output;         // absolute; the snapshot's folder
+  bool replace = false;                 // an existing snapshot is exchanged for the new one when that is whole
+  std::uint64_t max_bytes = 0;          // refuse to capture more memory than this; 0: no limit
+  unsigned drain_timeout_ms = 2000;     // how long other queues may take to become idle
   unsigned kernel_timeout_ms = 600000;  // how long the kernel may take before the capture is given up
-  unsigned threads = 0;              // hashing and compression; 0: the machine's cores, at most 16
-  int compression_level = 1;         // zstd's; 0: none
+  unsigned threads = 0;                 // hashing and compression; 0: the machine's cores, at most 16
+  int compression_level = 1;            // zstd's; 0: none
 
   // Both modes. A glob over the program's file name or its whole path; empty: every process that loads the library.
   std::string process;

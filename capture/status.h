@@ -26,7 +26,7 @@ struct KernelStatus {
   std::string symbol, demangled;  // "_Z3addPfS_i.kd", "add(float*, float*, int)"
   std::string code_object;        // digest; empty when it was never needed
   std::uint64_t dispatches = 0;
-  bool matches = false;           // the pattern
+  bool matches = false;  // the pattern
 
   // Mode::profile. Times are device nanoseconds over the `timed` dispatches.
   struct Shape {
@@ -38,8 +38,8 @@ struct KernelStatus {
     std::uint64_t kernel_index = 0, index = 0, nanoseconds = 0;
   };
   std::uint64_t timed = 0, total_ns = 0, minimum_ns = 0, maximum_ns = 0;
-  std::vector<Shape> shapes;             // the first 16
-  std::vector<Timed> dispatch_times;     // the first 4096: among this kernel's dispatches, among all, duration
+  std::vector<Shape> shapes;          // the first 16
+  std::vector<Timed> dispatch_times;  // the first 4096: among this kernel's dispatches, among all, duration
   std::uint32_t sgprs = 0, vgprs = 0, agprs = 0, group_segment_size = 0, private_segment_size = 0;
 };
 
@@ -48,14 +48,14 @@ struct Status {
   std::vector<std::string> command_line;
   StatusState state = StatusState::armed;
   std::string reason;
-  bool ambiguous = false;                // failed because several kernels match: those with `matches`
-  std::string snapshot;                  // when captured
-  std::vector<std::uint64_t> captured;   // the kernel's dispatch numbers in it, from 0
+  bool ambiguous = false;               // failed because several kernels match: those with `matches`
+  std::string snapshot;                 // when captured
+  std::vector<std::uint64_t> captured;  // the kernel's dispatch numbers in it, from 0
   std::uint64_t bytes_done = 0, bytes_total = 0;
-  std::uint64_t stored_bytes = 0;        // in the snapshot's chunk files
-  std::uint64_t held_ns = 0;             // how long the application's queues were held, in all
-  std::vector<KernelStatus> kernels;     // every kernel seen in a loaded code object, dispatched or not
-  std::vector<std::string> notes;        // what a person should know about the result
+  std::uint64_t stored_bytes = 0;     // in the snapshot's chunk files
+  std::uint64_t held_ns = 0;          // how long the application's queues were held, in all
+  std::vector<KernelStatus> kernels;  // every kernel seen in a loaded code object, dispatched or not
+  std::vector<std::string> notes;     // what a person should know about the result
 };
 
 support::Json to_json(const Status& status);

@@ -1,0 +1,368 @@
+#include "capture/capturer.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "capture/session.h"
+#include "capture/snapshot_taker.h"
+#include "core/support/error.h"
+
+namespace kerncap::capture {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using support::Error;
+using support::ExitCode;
+using support::fail;
+
+constexpr std::uint16_t header_field(unsigned value, unsigned shift) {
+  return static_cast<std::uint16_t>(value << shift);
+}
+
+hsa_signal_t new_signal(hsa_signal_value_t value, const hsa_agent_t* only) {
+  hsa_signal_t signal{};
+  // With the GPU as the only consumer the runtime takes no interrupt event, of which a process has few.
+  const hsa_status_t status = runtime().core.hsa_signal_create_fn(value, only != nullptr ? 1 : 0, only, &signal);
+  if (status != HSA_STATUS_SUCCESS)
+    fail(ExitCode::environment, "cannot create a signal to hold the kernel with (status {:#x})",
+         static_cast<unsigned>(status));
+  return signal;
+}
+
+void open_gate(hsa_signal_t signal) {
+  if (signal.handle != 0) runtime().core.hsa_signal_store_screlease_fn(signal, 0);
+}
+
+// Waits until the signal is 0 or below, in steps, so that `give_up` is asked now and then.
+template <typename GiveUp>
+bool wait_for(hsa_signal_t signal, milliseconds longest, std::uint64_t ticks_per_second, GiveUp&& give_up) {
+  const auto end = steady_clock::now() + longest;
+  while (runtime().core.hsa_signal_wait_scacquire_fn(signal, HSA_SIGNAL_CONDITION_LT, 1, ticks_per_second / 50,
+                                                     HSA_WAIT_STATE_BLOCKED) >= 1)
+    if (steady_clock::now() > end || give_up()) return false;
+  return true;
+}
+
+std::string candidates_text(const std::vector<const KernelRecord*>& candidates) {
+  std::string text;
+  for (const KernelRecord* c : candidates) text += "\n  " + (c->demangled.empty() ? c->symbol : c->demangled);
+  return text;
+}
+
+// The application's signal handlers must not run on our thread.
+template <typename Function>
+void start_thread(Function&& function) {
+  sigset_t all, old;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &old);
+  try {
+    std::thread(std::forward<Function>(function)).detach();  // finish() waits for its work, not for the thread
+  } catch (...) {
+    ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    throw;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+}  // namespace
+
+Capturer::Capturer(Session& session) : session_(session) {}
+Capturer::~Capturer() = default;
+
+bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_dispatch_packet_t& packet,
+                    std::uint64_t index, std::uint64_t kernel_index, Request& request) {
+  if (!session_.config.dispatches.contains(kernel_index)) return false;
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!decided_) {
+        decided_ = true;
+        const auto candidates = session_.code.matching();
+        if (candidates.size() > 1) {
+          session_.fail(fmt::format("the pattern '{}' matches {} kernels; choose one:{}", session_.config.pattern,
+                                    candidates.size(), candidates_text(candidates)),
+                        true);
+          return false;
+        }
+        if (!session_.claim()) return false;
+      }
+      if (!session_.matching.load()) return false;
+    }
+    request.queue = &queue;
+    request.kernel = &kernel;
+    request.packet = packet;
+    request.index = index;
+    request.kernel_index = kernel_index;
+    request.drained = new_signal(1, nullptr);
+    request.done = new_signal(1, nullptr);
+    request.gate = new_signal(1, &queue.agent);
+    request.release = new_signal(1, &queue.agent);
+    // From here on nothing of the host may touch memory: a copy that waits for this kernel would also block the engine
+    // that our copies need.
+    session_.hold.begin();
+    const std::lock_guard lock(mutex_);
+    request.epoch = ++epoch_;
+    queue.pending.fetch_add(1);
+    queue_.push_back(request);
+    if (!started_) {
+      start_thread([this] { run(); });
+      started_ = true;
+    }
+    work_.notify_one();
+    return true;
+  } catch (const std::exception& error) {
+    session_.fail(error.what());
+    const std::lock_guard lock(mutex_);
+    if (!queue_.empty() && queue_.back().epoch == request.epoch && request.epoch != 0) {  // no thread could be started
+      queue_.pop_back();
+      queue.pending.fetch_sub(1);
+      session_.hold.end();
+    }
+    return false;
+  }
+}
+
+void Capturer::rewrite(const Request& request, std::vector<hsa_kernel_dispatch_packet_t>& packets) {
+  const auto add = [&](const hsa_barrier_and_packet_t& barrier_packet) {
+    std::memcpy(&packets.emplace_back(), &barrier_packet, sizeof barrier_packet);
+  };
+  add(barrier({}, request.drained));
+  add(barrier(request.gate, {}));
+  hsa_kernel_dispatch_packet_t kernel = request.packet;
+  kernel.completion_signal = request.done;
+  // After everything before it, and visible to everybody when it is done; its acquire scope is the application's.
+  kernel.header |= header_field(1, HSA_PACKET_HEADER_BARRIER);
+  kernel.header |= header_field(HSA_FENCE_SCOPE_SYSTEM, HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+  packets.push_back(kernel);
+  hsa_barrier_and_packet_t last = barrier(request.release, request.packet.completion_signal);
+  constexpr std::uint16_t fences = header_field(3, HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE) |
+                                   header_field(3, HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
+  last.header |= request.packet.header & fences;
+  add(last);
+}
+
+Capturer::Gate Capturer::current_gate() const {
+  const std::lock_guard lock(mutex_);
+  return gate_;
+}
+
+std::string Capturer::device_failure() const {
+  const std::lock_guard lock(mutex_);
+  return device_failure_;
+}
+
+void Capturer::run() noexcept {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    work_.wait(lock, [&] { return !queue_.empty(); });
+    Request request = queue_.front();
+    queue_.pop_front();
+    busy_ = true;
+    gate_ = {request.epoch, request.release};
+    lock.unlock();
+    active_epoch_.store(request.epoch, std::memory_order_release);
+    process(request);
+    lock.lock();
+    busy_ = false;
+    if (queue_.empty()) idle_.notify_all();
+  }
+}
+
+void Capturer::process(Request& request) noexcept {
+  const auto start = steady_clock::now();
+  bool released = false;
+  const auto let_go = [&] {
+    if (std::exchange(released, true)) return;
+    active_epoch_.store(0, std::memory_order_release);
+    {
+      const std::lock_guard lock(mutex_);
+      gate_ = {};
+    }
+    open_gate(request.gate);
+    open_gate(request.release);
+    request.queue->pending.fetch_sub(1);
+    session_.hold.end();
+  };
+  try {
+    if (session_.matching.load()) {
+      session_.update_status([](Status& s) { s.state = StatusState::capturing; });
+      if (taker_ == nullptr) taker_ = std::make_unique<SnapshotTaker>(session_);
+      snapshot::Dispatch dispatch;
+      capture(request, dispatch);
+      let_go();
+      const auto held = steady_clock::now() - start;
+      const bool last = !dispatch.has_after || session_.config.dispatches.finished_after(request.kernel_index);
+      taker_->add(std::move(dispatch));
+      session_.update_status([&](Status& s) {
+        s.held_ns += static_cast<std::uint64_t>(std::chrono::nanoseconds(held).count());
+        s.captured.push_back(request.kernel_index);
+        s.state = StatusState::armed;
+      });
+      if (last) commit();
+    }
+  } catch (const std::exception& error) {
+    let_go();
+    taker_.reset();
+    session_.fail(error.what());
+  }
+  let_go();
+  // The kernel's own signals are no longer named by any packet; the gates may still be (a later packet reads them), and
+  // stay: 64 bytes each, without an event.
+  const auto ticks = std::uint64_t{1000000000};
+  const auto never = [] { return false; };
+  if (wait_for(request.done, milliseconds(100), ticks, never) &&
+      wait_for(request.drained, milliseconds(0), ticks, never)) {
+    runtime().core.hsa_signal_destroy_fn(request.done);
+    runtime().core.hsa_signal_destroy_fn(request.drained);
+  }
+}
+
+void Capturer::capture(Request& request, snapshot::Dispatch& dispatch) {
+  const std::uint64_t ticks = session_.agents().ticks_per_second();
+  const milliseconds longest(session_.config.kernel_timeout_ms);
+  const auto broken = [&] { return !device_failure().empty(); };
+  if (!wait_for(request.drained, longest, ticks, broken))
+    fail(ExitCode::application_failed, "the work before the kernel did not end: {}",
+         broken() ? device_failure() : fmt::format("still running after {} ms", longest.count()));
+  drain_other_queues(request);
+  taker_->begin(request, dispatch);
+  taker_->read_before(dispatch);
+
+  runtime().amd.hsa_amd_profiling_set_profiler_enabled_fn(request.queue->queue, 1);
+  open_gate(request.gate);
+  if (!wait_for(request.done, longest, ticks, broken)) {
+    dispatch.has_after = false;
+    dispatch.incomplete_reason =
+        broken() ? device_failure() : fmt::format("the kernel was still running after {} ms", longest.count());
+    return;
+  }
+  hsa_amd_profiling_dispatch_time_t time{};
+  if (runtime().amd.hsa_amd_profiling_get_dispatch_time_fn(request.queue->agent, request.done, &time) ==
+          HSA_STATUS_SUCCESS &&
+      time.end >= time.start)
+    dispatch.device_time =
+        static_cast<std::uint64_t>(static_cast<double>(time.end - time.start) * 1e9 / static_cast<double>(ticks));
+  if (broken()) {
+    dispatch.has_after = false;
+    dispatch.incomplete_reason = device_failure();
+    return;
+  }
+  taker_->read_after(dispatch);
+  dispatch.has_after = true;
+}
+
+void Capturer::drain_other_queues(const Request& request) {
+  struct Waiting {
+    Queue* queue;
+    hsa_signal_t drained;
+    bool ours;  // to destroy
+  };
+  std::vector<Waiting> waiting;
+  const CoreApiTable& core = runtime().core;
+  std::vector<Queue*> queues;
+  {
+    const std::lock_guard lock(session_.queues_mutex);
+    queues = session_.queues;
+  }
+  unsigned undrained = 0;
+  for (Queue* queue : queues) {
+    if (queue == request.queue || !queue->alive) continue;
+    if (queue->pending.load() != 0) {  // another wanted dispatch is held there, with a drain of its own before it
+      const std::lock_guard lock(mutex_);
+      for (const Request& other : queue_)
+        if (other.queue == queue) {
+          waiting.push_back({queue, other.drained, false});
+          break;
+        }
+      continue;
+    }
+    // A single-producer queue has no place for a packet of ours, nor has a full one: its next packet is gated instead.
+    const std::uint64_t size = queue->queue->size;
+    const std::uint64_t used = core.hsa_queue_load_write_index_scacquire_fn(queue->queue) -
+                               core.hsa_queue_load_read_index_scacquire_fn(queue->queue);
+    if (queue->type == HSA_QUEUE_TYPE_SINGLE || used + 4 > size) {
+      queue->gate_wanted.store(request.epoch, std::memory_order_release);
+      if (queue->used.load()) ++undrained;
+      continue;
+    }
+    const hsa_signal_t drained = new_signal(1, nullptr);
+    const hsa_barrier_and_packet_t mark = drain_mark(drained);
+    const std::uint64_t index = core.hsa_queue_add_write_index_scacq_screl_fn(queue->queue, 1);
+    auto* slot = static_cast<hsa_barrier_and_packet_t*>(queue->queue->base_address) + index % size;
+    // The header last: it hands the packet over.
+    hsa_barrier_and_packet_t body = mark;
+    body.header = HSA_PACKET_TYPE_INVALID;
+    *slot = body;
+    __atomic_store_n(&slot->header, mark.header, __ATOMIC_RELEASE);
+    core.hsa_signal_store_screlease_fn(queue->queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
+    waiting.push_back({queue, drained, true});
+  }
+  const auto end = steady_clock::now() + milliseconds(session_.config.drain_timeout_ms);
+  const std::uint64_t ticks = session_.agents().ticks_per_second();
+  for (const Waiting& w : waiting) {
+    const auto left = std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(end - steady_clock::now()));
+    const bool idle = wait_for(w.drained, left, ticks, [] { return false; });
+    if (!idle) ++undrained;
+    if (idle && w.ours) core.hsa_signal_destroy_fn(w.drained);
+  }
+  if (undrained != 0)
+    session_.note(
+        fmt::format("{} other queues were not idle within {} ms when dispatch {} was captured: they wait for something "
+                    "or run a long "
+                    "kernel; memory that they write is as it was at that moment",
+                    undrained, session_.config.drain_timeout_ms, request.kernel_index));
+}
+
+void Capturer::commit() {
+  const snapshot::WriterStatistics statistics = taker_->commit();
+  taker_.reset();
+  session_.matching.store(false);
+  session_.update_status([&](Status& s) {
+    s.state = StatusState::captured;
+    s.snapshot = session_.config.output.string();
+    s.stored_bytes = statistics.stored_bytes;
+    s.bytes_done = s.bytes_total;
+  });
+}
+
+void Capturer::watch_device() {
+  if (watching_.exchange(true) || runtime().amd.hsa_amd_register_system_event_handler_fn == nullptr) return;
+  const auto handler = [](const hsa_amd_event_t* event, void*) -> hsa_status_t {
+    if (Session* const s = session();
+        s != nullptr && s->capturer != nullptr && event->event_type == HSA_AMD_GPU_MEMORY_FAULT_EVENT)
+      s->capturer->device_failed(fmt::format("the device reported a memory fault at {:#x}",
+                                             static_cast<std::uint64_t>(event->memory_fault.virtual_address)));
+    return HSA_STATUS_ERROR;  // not handled: the runtime does what it would have done
+  };
+  runtime().amd.hsa_amd_register_system_event_handler_fn(handler, nullptr);
+}
+
+void Capturer::device_failed(const std::string& reason) {
+  std::unique_lock lock(mutex_);
+  if (device_failure_.empty()) device_failure_ = reason;
+  if (started_) idle_.wait_for(lock, std::chrono::seconds(120), [&] { return !busy_ && queue_.empty(); });
+}
+
+void Capturer::finish() {
+  std::unique_lock lock(mutex_);
+  if (!started_) return;
+  const bool idle =
+      idle_.wait_for(lock, milliseconds(session_.config.kernel_timeout_ms), [&] { return !busy_ && queue_.empty(); });
+  lock.unlock();
+  // The application ended before the last dispatch that was asked for: what there is, is whole.
+  if (idle && taker_ != nullptr && !taker_->empty()) {
+    try {
+      session_.note("the application ended before every dispatch that was asked for had been submitted");
+      commit();
+    } catch (const std::exception& error) {
+      taker_.reset();
+      session_.fail(error.what());
+    }
+  }
+}
+
+}  // namespace kerncap::capture

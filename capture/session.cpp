@@ -1,0 +1,196 @@
+#include "capture/session.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "capture/capturer.h"
+#include "capture/companion.h"
+#include "capture/profiler.h"
+#include "capture/queues.h"
+#include "core/support/error.h"
+#include "core/support/file.h"
+
+namespace kerncap::capture {
+namespace {
+
+std::atomic<Session*> the_session{nullptr};
+
+constexpr std::size_t most_idle_kernels =
+    500;  // of those that were loaded and never dispatched; libraries have 10,000s
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string all((std::istreambuf_iterator<char>(file)), {});
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find('\0', begin), all.size());
+    out.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+// A process that was replaced by exec has the same number: the earlier program's status is kept.
+std::filesystem::path new_status_path(const std::filesystem::path& folder, pid_t process) {
+  std::filesystem::path path = folder / fmt::format("status-{}.json", process);
+  std::error_code ignored;
+  for (int n = 1; std::filesystem::exists(path, ignored); ++n)
+    path = folder / fmt::format("status-{}-{}.json", process, n);
+  return path;
+}
+
+void name_kernel(const Config& config, KernelRecord& record) {
+  constexpr std::string_view suffix = ".kd";
+  std::string_view name = record.symbol;
+  if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  const Companion& c = companion();
+  record.demangled = c.demangle(name);
+  record.matches = !config.pattern.empty() && (c.matches(config.pattern, name, record.demangled) ||
+                                               c.matches(config.pattern, record.symbol, record.demangled));
+}
+
+}  // namespace
+
+Session* session() noexcept { return the_session.load(std::memory_order_acquire); }
+void set_session(Session* session) noexcept { the_session.store(session, std::memory_order_release); }
+
+Session::Session(Config c)
+    : config(std::move(c)),
+      process(::getpid()),
+      code([this](KernelRecord& record) { name_kernel(config, record); }, config.code_object),
+      status_path_(new_status_path(config.status_folder, process)) {
+  status_.process = static_cast<std::uint64_t>(process);
+  status_.command_line = command_line();
+  if (config.mode == Mode::capture) {
+    capturer = std::make_unique<Capturer>(*this);
+    matching = true;
+  } else {
+    profiler = std::make_unique<Profiler>(*this);
+    status_.state = StatusState::profiled;
+  }
+}
+
+const Agents& Session::agents() {
+  const std::lock_guard lock(agents_mutex_);
+  if (!agents_) agents_.emplace();
+  return *agents_;
+}
+
+bool Session::claim() {
+  if (claimed_) return true;
+  const std::filesystem::path path = config.status_folder / "claim";
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) {
+    ::close(fd);
+    return claimed_ = true;
+  }
+  matching = false;
+  const int error = errno;
+  update_status([&](Status& s) {
+    s.state = error == EEXIST ? StatusState::passive : StatusState::failed;
+    s.reason = error == EEXIST ? "another process of this command was the first to launch the kernel"
+                               : fmt::format("cannot write '{}': {}", path.string(), std::strerror(error));
+  });
+  return false;
+}
+
+void Session::fail(const std::string& reason, bool ambiguous) noexcept {
+  matching = false;
+  try {
+    update_status([&](Status& s) {
+      s.state = StatusState::failed;
+      s.reason = reason;
+      s.ambiguous = ambiguous;
+    });
+  } catch (...) {
+  }
+}
+
+void Session::lose_track() noexcept {
+  lost_track_ = true;
+  matching = false;
+}
+
+void Session::note(const std::string& text) noexcept {
+  try {
+    const std::lock_guard lock(status_mutex_);
+    if (status_.notes.size() < 100) status_.notes.push_back(text);
+  } catch (...) {
+  }
+}
+
+StatusState Session::state() const {
+  const std::lock_guard lock(status_mutex_);
+  return status_.state;
+}
+
+void Session::publish() noexcept {
+  try {
+    const std::lock_guard one_at_a_time(publish_mutex_);
+    Status status;
+    {
+      const std::lock_guard lock(status_mutex_);
+      status = status_;
+    }
+    if (profiler != nullptr) {
+      profiler->fill(status);
+    } else {
+      std::size_t idle = 0;
+      for (const KernelRecord* record : code.records()) {
+        KernelStatus k;
+        k.dispatches = record->dispatches.load(std::memory_order_relaxed);
+        k.matches = record->matches;
+        if (k.dispatches == 0 && !k.matches && ++idle > most_idle_kernels) continue;
+        k.symbol = record->symbol;
+        k.demangled = record->demangled;
+        status.kernels.push_back(std::move(k));
+      }
+    }
+    if (const std::string failure = code.failure(); !failure.empty()) {
+      status.notes.push_back(failure);
+      if (status.state == StatusState::armed && config.mode == Mode::capture) {
+        status.state = StatusState::failed;
+        status.reason = failure;
+      }
+    }
+    if (lost_track_ && status.state != StatusState::captured) {
+      status.state = StatusState::failed;
+      status.reason = "there was not enough memory to keep track of the application's allocations";
+    }
+    support::write_file_atomically(status_path_, support::dump_json(to_json(status)));
+  } catch (...) {
+    // The folder is gone or full: the program that reads it says that it found nothing. The application runs on.
+  }
+}
+
+void Session::runtime_restarted() {
+  {
+    const std::lock_guard lock(memory_mutex);
+    memory.clear();
+    vmem_pools.clear();
+  }
+  {
+    const std::lock_guard lock(queues_mutex);
+    queues.clear();
+  }
+  const std::lock_guard lock(agents_mutex_);
+  agents_.reset();
+}
+
+void Session::finish() noexcept {
+  try {
+    if (capturer != nullptr) capturer->finish();
+    if (profiler != nullptr) profiler->finish();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  matching = false;
+  publish();
+}
+
+}  // namespace kerncap::capture

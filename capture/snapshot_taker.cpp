@@ -1,0 +1,341 @@
+#include "capture/snapshot_taker.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "core/support/error.h"
+#include "core/support/progress.h"
+
+namespace kerncap::capture {
+namespace {
+
+using snapshot::Region;
+using snapshot::RegionKind;
+using support::ExitCode;
+using support::fail;
+
+RegionKind kind_of(const PoolInfo& pool) {
+  if (!pool.gpu) {
+    if ((pool.flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_KERNARG_INIT) != 0) return RegionKind::host_kernarg;
+    return (pool.flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED) != 0 ? RegionKind::host_coarse
+                                                                              : RegionKind::host_fine;
+  }
+  // HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_EXTENDED_SCOPE_FINE_GRAINED of ROCr 6.
+  constexpr std::uint32_t extended_scope = 8;
+  if ((pool.flags & extended_scope) != 0) return RegionKind::device_extended;
+  return (pool.flags & HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_FINE_GRAINED) != 0 ? RegionKind::device_fine
+                                                                          : RegionKind::device_coarse;
+}
+
+struct Mapped {
+  std::uint64_t begin, end;
+};
+
+// /proc/self/maps: what the process has mapped, ascending.
+std::vector<Mapped> mapped_ranges() {
+  std::vector<Mapped> out;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2) continue;
+    if (!out.empty() && out.back().end == begin)
+      out.back().end = end;
+    else
+      out.push_back({begin, end});
+  }
+  return out;
+}
+
+// The parts of managed memory that still exist: the application gives it back by munmap, which nobody tells us of.
+std::vector<Allocation> still_mapped(const std::vector<Allocation>& all) {
+  if (std::none_of(all.begin(), all.end(), [](const auto& a) { return a.kind == RegionKind::managed; })) return all;
+  std::vector<Region> holes;
+  std::uint64_t end = 0;
+  for (const Mapped& range : mapped_ranges()) {
+    if (range.begin > end) {
+      Region& hole = holes.emplace_back();
+      hole.address = end;
+      hole.size = range.begin - end;
+    }
+    end = range.end;
+  }
+  std::vector<Allocation> out;
+  for (const Allocation& a : all) {
+    if (a.kind != RegionKind::managed) {
+      out.push_back(a);
+      continue;
+    }
+    for (const Allocation& part : without({a}, holes)) out.push_back(part);
+  }
+  return out;
+}
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string all((std::istreambuf_iterator<char>(file)), {});
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find('\0', begin), all.size());
+    out.push_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+SnapshotTaker::SnapshotTaker(Session& session) : session_(session), agents_(session.agents()), copier_(agents_) {
+  snapshot::WriterOptions options;
+  options.replace = session.config.replace;
+  options.threads = session.config.threads;
+  options.compression_level = session.config.compression_level;
+  writer_ = std::make_unique<snapshot::Writer>(session.config.output, options);
+  manifest_.kerncap_version = KERNCAP_VERSION;
+  manifest_.runtime_version = agents_.runtime_version();
+  manifest_.agents = agents_.gpus();
+}
+
+SnapshotTaker::~SnapshotTaker() { writer_.reset(); }  // releases every buffer of copier_
+
+const CodeDescription& SnapshotTaker::description(const std::string& digest) {
+  const auto found = descriptions_.find(digest);
+  if (found != descriptions_.end()) return found->second;
+  const LoadedCode& load = unwritten_code_.at(digest);
+  return descriptions_.emplace(digest, companion().describe(session_.code.bytes(load), digest)).first->second;
+}
+
+void SnapshotTaker::begin(const Request& request, snapshot::Dispatch& d) {
+  d.header = request.packet.header;
+  d.setup = request.packet.setup;
+  d.grid = {request.packet.grid_size_x, request.packet.grid_size_y, request.packet.grid_size_z};
+  d.workgroup = {request.packet.workgroup_size_x, request.packet.workgroup_size_y, request.packet.workgroup_size_z};
+  d.private_segment_size = request.packet.private_segment_size;
+  d.group_segment_size = request.packet.group_segment_size;
+  d.kernel_object = request.packet.kernel_object;
+  d.kernarg_address = reinterpret_cast<std::uint64_t>(request.packet.kernarg_address);
+  d.kernel_symbol = request.kernel->record->symbol;
+  d.kernel_demangled = request.kernel->record->demangled;
+  d.queue_type = queue_type_name(request.queue->type);
+  d.index = request.index;
+  d.kernel_index = request.kernel_index;
+  d.process = static_cast<std::uint64_t>(session_.process);
+  d.command_line = command_line();
+  const AgentInfo* agent = agents_.find(request.queue->agent.handle);
+  if (agent == nullptr || !agent->gpu) fail(ExitCode::environment, "the kernel's queue belongs to no GPU");
+  d.agent = agent->index;
+  find_code(d, request);
+  find_regions(d);
+  std::uint64_t total = 0;
+  for (const Region& region : d.regions) total += region.size;
+  if (session_.config.max_bytes != 0 && total > session_.config.max_bytes)
+    fail(ExitCode::answer_is_no,
+         "the device can reach {} in {} regions at this dispatch and at most {} may be captured; raise --max-bytes",
+         support::human_bytes(total), d.regions.size(), support::human_bytes(session_.config.max_bytes));
+  number_ = writer_->begin_dispatch(d.regions);
+  done_ = 0;
+  session_.update_status([&](Status& s) {
+    s.bytes_done = 0;
+    s.bytes_total = 2 * total;  // before and after
+  });
+}
+
+void SnapshotTaker::find_code(snapshot::Dispatch& d, const Request& request) {
+  for (const LoadedCode& load : session_.code.loads()) {
+    const AgentInfo* agent = agents_.find(load.agent);
+    if (agent == nullptr || !agent->gpu || load.size == 0) continue;
+    snapshot::CodeObjectLoad& out = d.loads.emplace_back();
+    out.digest = session_.code.digest(load);
+    out.agent = agent->index;
+    out.load_base = load.base;
+    out.load_size = load.size;
+    out.load_delta = load.delta;
+    unwritten_code_.emplace(out.digest, load);
+    if (request.packet.kernel_object - load.base < load.size) d.code_object = out.digest;
+  }
+  if (d.code_object.empty())
+    fail(ExitCode::environment, "the kernel object {:#x} lies in no loaded code object", request.packet.kernel_object);
+  for (const codeobject::Kernel& kernel : description(d.code_object).kernels)
+    if (kernel.symbol == d.kernel_symbol || kernel.name == d.kernel_symbol) d.kernel = kernel;
+  if (d.kernel.name.empty()) {
+    // Hand-written code without metadata: what the runtime says.
+    d.kernel.name = d.kernel.symbol = d.kernel_symbol;
+    d.kernel.demangled = d.kernel_demangled;
+    d.kernel.kernarg_size = request.kernel->kernarg_size;
+    d.kernel.group_segment_size = request.kernel->group_segment_size;
+    d.kernel.private_segment_size = request.kernel->private_segment_size;
+  }
+}
+
+void SnapshotTaker::find_regions(snapshot::Dispatch& d) {
+  std::vector<Region> code;
+  for (const snapshot::CodeObjectLoad& load : d.loads) {
+    Region& region = code.emplace_back();
+    region.address = load.load_base;
+    region.size = load.load_size;
+    region.kind = RegionKind::code_object;
+    region.agent = load.agent;
+    region.code_object = load.digest;
+  }
+  std::sort(code.begin(), code.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
+  std::vector<Allocation> allocations;
+  {
+    const std::lock_guard lock(session_.memory_mutex);
+    allocations = session_.memory.list();
+  }
+  struct Entry {
+    Region region;
+    Source source;
+  };
+  std::vector<Entry> entries;
+  for (const Allocation& a : without(still_mapped(allocations), code)) {
+    Entry& e = entries.emplace_back();
+    e.region.address = e.source.address = a.address;
+    e.region.size = e.source.size = a.size;
+    e.region.kind = a.kind;
+    e.region.pool_flags = a.pool_flags;
+    e.region.allocation_flags = a.allocation_flags;
+    e.source.host = a.host;
+    e.source.host_address = a.host_address != 0 ? a.host_address : a.address;
+    e.source.volatile_mapping = a.host;  // the application's own pages
+    e.source.agent = hsa_agent_t{a.agent};
+    if (a.host_address != a.address) e.region.host_address = a.host_address;
+    const PoolInfo* pool = a.pool != 0 ? agents_.pool(a.pool) : nullptr;
+    if (pool != nullptr) {
+      if (a.kind != RegionKind::vmem) e.region.kind = kind_of(*pool);
+      e.region.pool_flags = pool->flags;
+      e.region.agent = pool->index;
+      e.source.agent = pool->agent;
+      e.source.host = !pool->gpu && a.kind != RegionKind::vmem;
+    } else if (const AgentInfo* agent = a.agent != 0 ? agents_.find(a.agent) : nullptr) {
+      e.region.agent = agent->index;
+      if (!agent->gpu) e.source.host = true;
+    } else if (!a.host) {
+      d.not_captured.push_back({a.address, a.size, snapshot::to_string(a.kind), "its owner is unknown to the runtime"});
+      entries.pop_back();
+    }
+  }
+  for (const Region& region : code) {
+    Entry& e = entries.emplace_back();
+    e.region = region;
+    e.source.address = region.address;
+    e.source.size = region.size;
+    for (const AgentInfo* agent = nullptr; const hsa_agent_t handle : agents_.gpu_handles())
+      if (agent = agents_.find(handle.handle); agent->index == region.agent) e.source.agent = handle;
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.region.address < b.region.address; });
+  sources_.clear();
+  for (Entry& e : entries) {
+    d.regions.push_back(std::move(e.region));
+    sources_.push_back(e.source);
+  }
+  if (agents_.pageable_access())
+    d.not_captured.push_back(
+        {0, 0, "pageable",
+         "kernels may reach any host memory of this process (HMM); only what is registered is captured"});
+}
+
+void SnapshotTaker::write_code(const snapshot::Dispatch& d) {
+  for (const snapshot::CodeObjectLoad& load : d.loads)
+    writer_->add_code_object(load.digest, session_.code.bytes(unwritten_code_.at(load.digest)));
+}
+
+void SnapshotTaker::read_before(snapshot::Dispatch& d) {
+  std::vector<CodeRange> ranges;
+  for (const snapshot::CodeObjectLoad& load : d.loads)
+    ranges.push_back({load.load_base, load.load_size, load.load_delta, load.digest});
+  CodePointerFinder pointers(std::move(ranges));
+  write_code(d);
+  read_kernarg(d);
+  read(d, snapshot::State::before, &pointers);
+  d.code_pointers_complete = pointers.complete();
+  d.code_pointers = pointers.take(
+      [&](const std::string& digest) -> const std::vector<CodeSymbol>& { return description(digest).symbols; });
+  for (const Region& region : d.regions) {
+    const char* kind = snapshot::to_string(region.kind);
+    auto found = std::find_if(d.coverage.begin(), d.coverage.end(), [&](const auto& c) { return c.kind == kind; });
+    if (found == d.coverage.end()) found = d.coverage.insert(found, {kind, 0, 0});
+    ++found->regions;
+    found->bytes += region.size;
+  }
+  for (const snapshot::NotCaptured& missing : d.not_captured)
+    for (snapshot::CoverageKind& kind : d.coverage)
+      if (kind.kind == missing.kind) kind.bytes -= std::min(kind.bytes, missing.size);
+}
+
+void SnapshotTaker::read_kernarg(const snapshot::Dispatch& d) {
+  const std::uint32_t size = d.kernel.kernarg_size;
+  std::vector<std::byte> bytes;
+  if (size != 0 && d.kernarg_address != 0) {
+    Source source;
+    for (const Source& s : sources_)
+      if (d.kernarg_address - s.address < s.size) {
+        source = s;
+        source.host_address += d.kernarg_address - s.address;
+      }
+    if (source.size == 0) {  // memory that we do not know: the host's, or nobody's
+      source.host = source.volatile_mapping = true;
+      source.host_address = d.kernarg_address;
+    }
+    source.address = d.kernarg_address;
+    source.size = size;
+    bytes.resize(size);
+    copier_.read(source, [&](std::uint64_t offset, std::span<const std::byte> part, std::function<void()> release) {
+      std::copy(part.begin(), part.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+      release();
+    });
+    if (!copier_.finish().empty())
+      fail(ExitCode::environment, "the kernel's arguments at {:#x} cannot be read", d.kernarg_address);
+  }
+  writer_->set_kernarg(number_, bytes);
+}
+
+void SnapshotTaker::read(snapshot::Dispatch& d, snapshot::State state, CodePointerFinder* pointers) {
+  for (std::size_t r = 0; r < d.regions.size(); ++r) {
+    const std::uint64_t address = d.regions[r].address;
+    copier_.read(sources_[r],
+                 [this, r, state, address, pointers](std::uint64_t offset, std::span<const std::byte> bytes,
+                                                     std::function<void()> release) {
+                   if (pointers != nullptr) pointers->scan(address + offset, bytes);
+                   progress(bytes.size());
+                   writer_->put(number_, r, state, offset, bytes, std::move(release));
+                 });
+  }
+  for (const Unreadable& range : copier_.finish()) {
+    std::string kind = "unknown";
+    for (const Region& region : d.regions)
+      if (range.address - region.address < region.size) kind = snapshot::to_string(region.kind);
+    if (state == snapshot::State::after)
+      fail(ExitCode::environment, "memory at {:#x} could be read before the kernel and not after it: {}", range.address,
+           range.reason);
+    d.not_captured.push_back({range.address, range.size, kind, range.reason});
+  }
+}
+
+void SnapshotTaker::read_after(snapshot::Dispatch& d) {
+  // What could not be read before is not asked for again: nobody could compare it.
+  std::vector<Source> all = sources_;
+  for (std::size_t r = 0; r < sources_.size(); ++r)
+    for (const snapshot::NotCaptured& missing : d.not_captured)
+      if (missing.size != 0 && missing.address - d.regions[r].address < d.regions[r].size) sources_[r].size = 0;
+  read(d, snapshot::State::after, nullptr);
+  sources_ = std::move(all);
+}
+
+void SnapshotTaker::progress(std::uint64_t bytes) {
+  done_ += bytes;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - published_ < std::chrono::milliseconds(500)) return;
+  published_ = now;
+  session_.update_status([&](Status& s) { s.bytes_done = done_; });
+}
+
+void SnapshotTaker::add(snapshot::Dispatch dispatch) { manifest_.dispatches.push_back(std::move(dispatch)); }
+
+snapshot::WriterStatistics SnapshotTaker::commit() {
+  writer_->commit(std::move(manifest_));
+  return writer_->statistics();
+}
+
+}  // namespace kerncap::capture
