@@ -134,7 +134,8 @@ TEST_P(CompiledKernels, double_math_agrees_with_the_host) {
     const double x = in[i], *r = &out[8 * i];
     EXPECT_EQ(r[0], x / 3.7) << x;
     EXPECT_EQ(r[1], std::sqrt(std::fabs(x))) << x;
-    EXPECT_NEAR(r[2], std::exp(x * 0.01), 1e-15 * std::exp(x * 0.01)) << x;
+    if (x < 7e4) EXPECT_NEAR(r[2], std::exp(x * 0.01), 1e-15 * std::exp(x * 0.01)) << x;
+    else EXPECT_EQ(r[2], std::exp(x * 0.01)) << x;
     EXPECT_NEAR(r[3], std::log(std::fabs(x) + 1), 1e-15 * std::log(std::fabs(x) + 1)) << x;
     EXPECT_NEAR(r[4], std::sin(x), 2.3e-16) << x;
     EXPECT_EQ(r[5], std::fma(x, x, -1.0)) << x;

@@ -193,8 +193,8 @@ RunningDispatch::~RunningDispatch() {
     for (auto& wave : group->waves) state_.pool->give(std::move(wave));
 }
 
-// One workgroup at a time, as long as workgroups end. When a whole round of slices ends none, kernels may be waiting for
-// workgroups that have not started: one more becomes resident.
+// One workgroup at a time, as long as workgroups end. When a whole round of slices ends none, the kernel may be waiting
+// for workgroups that have not started: twice as many become resident.
 std::unique_ptr<Workgroup> RunningDispatch::take(bool& none_left) {
   u64 number = 0;
   {
@@ -202,8 +202,11 @@ std::unique_ptr<Workgroup> RunningDispatch::take(bool& none_left) {
     none_left = false;
     const bool can_start = state_.next_group < state_.total_groups &&
                            (state_.resident == 0 || (state_.resident + 1) * state_.waves_per_group <= resident_waves);
-    const bool stuck = state_.unfinished_slices >= state_.resident;
-    if (!state_.ready.empty() && !(can_start && stuck)) {
+    if (state_.unfinished_slices >= state_.resident && state_.resident != 0) {
+      state_.wanted_resident = 2 * state_.resident;
+      state_.unfinished_slices = 0;
+    }
+    if (!state_.ready.empty() && !(can_start && state_.resident < state_.wanted_resident)) {
       auto chosen = state_.ready.begin();
       if (state_.request.seed != 0) chosen += static_cast<std::ptrdiff_t>(state_.random() % state_.ready.size());
       auto group = std::move(*chosen);
@@ -215,7 +218,6 @@ std::unique_ptr<Workgroup> RunningDispatch::take(bool& none_left) {
       none_left = state_.ready.empty() && state_.running == 0;
       return nullptr;
     }
-    state_.unfinished_slices = 0;
     number = state_.next_group++;
     ++state_.running;
     ++state_.resident;

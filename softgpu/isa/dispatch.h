@@ -43,7 +43,7 @@ struct DispatchState {
   DispatchCounters counters;
   u64 next_group = 0, finished_groups = 0;
   std::deque<std::unique_ptr<Workgroup>> ready;   // started, with no thread at the moment
-  u64 running = 0, resident = 0, unfinished_slices = 0;
+  u64 running = 0, resident = 0, wanted_resident = 1, unfinished_slices = 0;
   std::mt19937_64 random;
 
   void report(DispatchError what);

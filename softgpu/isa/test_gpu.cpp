@@ -1,8 +1,6 @@
 #include "softgpu/isa/test_gpu.h"
 
 #include <elf.h>
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
