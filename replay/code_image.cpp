@@ -121,7 +121,9 @@ void read_notes(const Bytes& file, std::uint64_t offset, std::uint64_t size, std
   }
 }
 
-void read_symbols(const Bytes& file, const Elf64_Shdr& table, const Elf64_Shdr& strings, CodeImage& image) {
+template <typename Section>
+void read_symbols(const Bytes& file, const Elf64_Shdr& table, const Section& section, unsigned sections, CodeImage& image) {
+  const Elf64_Shdr strings = section(table.sh_link);
   const auto names = file.slice(strings.sh_offset, strings.sh_size);
   file.slice(table.sh_offset, table.sh_size);
   for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= table.sh_size; at += sizeof(Elf64_Sym)) {
@@ -129,7 +131,9 @@ void read_symbols(const Bytes& file, const Elf64_Shdr& table, const Elf64_Shdr& 
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) continue;
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     ImageSymbol entry{file.text(names, symbol.st_name),        symbol.st_value,    symbol.st_size,
-                      type == STT_FUNC,                        type == STT_OBJECT, ELF64_ST_BIND(symbol.st_info) == STB_LOCAL};
+                      type == STT_FUNC,                        type == STT_OBJECT, ELF64_ST_BIND(symbol.st_info) == STB_LOCAL,
+                      false};
+    entry.is_writable = symbol.st_shndx < sections && (section(symbol.st_shndx).sh_flags & SHF_WRITE) != 0;
     if (!entry.name.empty() && (entry.is_function || entry.is_object)) image.symbols.push_back(std::move(entry));
   }
 }
@@ -161,7 +165,7 @@ const codeobject::Kernel* CodeImage::kernel(std::string_view symbol) const {
 }
 
 bool is_variable(const ImageSymbol& symbol) {
-  return symbol.is_object && symbol.size != 0 && !symbol.name.ends_with(".kd") && !symbol.name.starts_with("__hip_cuid");
+  return symbol.is_object && symbol.is_writable && symbol.size != 0 && !symbol.name.starts_with("__hip_cuid");
 }
 
 CodeImage read_code_image(std::span<const std::byte> elf, std::string_view name) {
@@ -193,7 +197,7 @@ CodeImage read_code_image(std::span<const std::byte> elf, std::string_view name)
     for (unsigned i = 0; i < header.e_shnum; ++i) {
       const auto table = section(i);
       if ((table.sh_type == SHT_SYMTAB || table.sh_type == SHT_DYNSYM) && table.sh_link < header.e_shnum) {
-        read_symbols(file, table, section(table.sh_link), image);
+        read_symbols(file, table, section, header.e_shnum, image);
       }
     }
   }

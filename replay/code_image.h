@@ -20,6 +20,7 @@ struct ImageSymbol {
   std::string name;
   std::uint64_t address = 0, size = 0;  // ELF virtual address
   bool is_function = false, is_object = false, is_local = false;
+  bool is_writable = false;             // lies in a section that device code may write
 };
 
 struct CodeImage {
@@ -37,7 +38,8 @@ struct CodeImage {
 // Untrusted input: throws Error{bad_input} naming `name` and the damage.
 CodeImage read_code_image(std::span<const std::byte> elf, std::string_view name);
 
-// A variable of the device program: an object symbol that is neither a kernel descriptor nor empty.
+// A variable of the device program: an object in a writable section. __constant__ ones are among them, because the host
+// writes them; read-only data, kernel descriptors included, comes with the code.
 bool is_variable(const ImageSymbol& symbol);
 
 }  // namespace kerncap::replay

@@ -114,7 +114,12 @@ void allocate(const Plan& plan, const Device& device) {
 }
 
 bool is_host_memory(const Placement& p) {
-  return p.method == Method::registered ? p.host_address == 0 : p.agent < 0 && p.method == Method::pool;
+  return p.method == Method::registered || (p.agent < 0 && p.method == Method::pool);
+}
+
+std::uint64_t access_address(const Placement& p, std::uint64_t address) {
+  if (p.method != Method::registered || p.host_address == 0) return address;
+  return p.host_address / 4096 * 4096 + (address - p.address);
 }
 
 void write_memory(bool host, std::uint64_t address, std::span<const std::byte> bytes) {

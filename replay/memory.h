@@ -32,4 +32,8 @@ void clear_memory(bool host, std::uint64_t address, std::uint64_t size);
 
 bool is_host_memory(const Placement& placement);
 
+// Where this process itself finds the byte that the GPU sees at `address`: elsewhere for memory that was registered
+// under another address.
+std::uint64_t access_address(const Placement& placement, std::uint64_t address);
+
 }  // namespace kerncap::replay

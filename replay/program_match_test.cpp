@@ -9,8 +9,8 @@
 namespace kerncap::replay {
 namespace {
 
-ImageSymbol function(std::string name, std::uint64_t address, std::uint64_t size) { return {std::move(name), address, size, true, false, false}; }
-ImageSymbol object(std::string name, std::uint64_t address, std::uint64_t size) { return {std::move(name), address, size, false, true, false}; }
+ImageSymbol function(std::string name, std::uint64_t address, std::uint64_t size) { return {std::move(name), address, size, true, false, false, false}; }
+ImageSymbol object(std::string name, std::uint64_t address, std::uint64_t size) { return {std::move(name), address, size, false, true, false, true}; }
 
 struct Example {
   static constexpr std::uint64_t base = 0x7e0000000000, other = 0x7d0000000000;
@@ -78,6 +78,7 @@ TEST(Relocate, pointers_into_other_code_objects_stay) {
 TEST(MatchVariables, by_name_and_size_only) {
   Example e;
   e.captured.symbols.push_back(object("kernel.kd", 0x100, 64));
+  e.captured.symbols.back().is_writable = false;
   e.captured.symbols.push_back(object("gone", 0x3800, 4));
   std::vector<std::string> missing;
   const auto pairs = match_variables(e.captured, Example::base, e.candidate, Example::other, missing);

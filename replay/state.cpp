@@ -100,7 +100,7 @@ void State::make_pieces(const Reader& reader) {
         }
         piece.offset = variable.captured_address - region.address;
         piece.size = variable.size;
-        piece.actual_address = variable.candidate_address;
+        piece.actual_address = piece.access_address = variable.candidate_address;
         piece.element_base = variable.candidate_address;
         piece.tolerance = rules_.tolerance;
         piece.what = fmt::format("device variable '{}'", variable.name);
@@ -120,6 +120,7 @@ void State::make_pieces(const Reader& reader) {
       piece.offset = span.address - region.address;
       piece.size = span.size;
       piece.actual_address = span.address;
+      piece.access_address = access_address(*placement, span.address);
       piece.element_base = span.address;
       piece.element = span.element;
       piece.tolerance = span.tolerance;
@@ -146,6 +147,7 @@ void State::write_all() {
       for (std::uint64_t first = 0; first < count;) {
         // Runs of chunks that are alike: all zero, or all with content.
         const std::uint64_t address = region.address + first * chunk;
+        const std::uint64_t access = access_address(placement, address);
         const bool zero = !code && reader.is_zero(dispatch_, index, snapshot::State::before, first);
         std::uint64_t last = first + 1;
         while (last < count && (zero || last - first < buffer_size / chunk) &&
@@ -154,7 +156,7 @@ void State::write_all() {
         }
         const std::uint64_t bytes = std::min(last * chunk, region.size) - first * chunk;
         if (zero && !patches_.touches(address, bytes)) {
-          if (!placement.whole_block) clear_memory(host, address, bytes);
+          if (!placement.whole_block) clear_memory(host, access, bytes);
           first = last;
           continue;
         }
@@ -165,10 +167,10 @@ void State::write_all() {
         if (code) {
           // Code that the loader has written already stays untouched; variables get the application's values.
           current.resize(part.size());
-          read_memory(host, address, current);
-          if (std::memcmp(current.data(), part.data(), part.size()) != 0) write_memory(host, address, part);
+          read_memory(host, access, current);
+          if (std::memcmp(current.data(), part.data(), part.size()) != 0) write_memory(host, access, part);
         } else {
-          write_memory(host, address, part);
+          write_memory(host, access, part);
         }
         first = last;
       }
@@ -220,7 +222,7 @@ std::uint64_t State::write_dirty() {
       const auto part = std::span(buffer).first(std::min(last * chunk, region.size) - first * chunk);
       reader.read(dispatch_, index, snapshot::State::before, first * chunk, part);
       patches_.apply(region.address + first * chunk, part);
-      write_memory(is_host_memory(*placement), region.address + first * chunk, part);
+      write_memory(is_host_memory(*placement), access_address(*placement, region.address + first * chunk), part);
       written += part.size();
       first = last - 1;
     }
@@ -265,7 +267,7 @@ void State::compare_piece(const Reader& reader, Piece& piece, const Noise& noise
     reader.read(dispatch_, piece.region, before_is_expected ? snapshot::State::before : snapshot::State::after,
                 piece.offset + at, want);
     patches_.apply_where_original(region.address + piece.offset + at, want);
-    read_memory(piece.host, piece.actual_address + at, got);
+    read_memory(piece.host, piece.access_address + at, got);
     if (std::memcmp(want.data(), got.data(), size) != 0) {
       for (std::uint64_t c = (piece.offset + at) / chunk; c <= (piece.offset + at + size - 1) / chunk; ++c) dirty[c] = true;
     }

@@ -67,7 +67,8 @@ class State {
   struct Piece {                       // a stretch of memory with one meaning
     std::size_t region = 0;            // of the manifest: where the expected bytes come from
     std::uint64_t offset = 0, size = 0;  // in that region
-    std::uint64_t actual_address = 0;
+    std::uint64_t actual_address = 0;  // as the kernel sees it
+    std::uint64_t access_address = 0;  // as this process sees it
     bool host = false;
     bool unchanged_expected = false;   // expected after = before, whatever the snapshot's after says
     ElementType element = ElementType::bytes;
