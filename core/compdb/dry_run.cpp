@@ -1,9 +1,9 @@
-#include <algorithm>
-#include <string_view>
+#include <set>
 
 #include "core/compdb/assemble.h"
 #include "core/compdb/file_system.h"
 #include "core/compdb/header_scan.h"
+#include "core/compdb/object_index.h"
 #include "core/compdb/operations.h"
 #include "core/compdb/recorded_environment.h"
 #include "core/support/error.h"
@@ -55,6 +55,22 @@ void scan_passes(const Record& record, std::vector<LoggedJob>& jobs) {
   }
 }
 
+// The number of a unit depends on every option, and "-###" is one: where the object tells the true one, it goes into
+// the jobs.
+void correct_cuid(Record& record) {
+  std::set<std::string> told;
+  ObjectIndex index({});
+  for (const IndexedCodeObject& code_object : index.current(record.output)) {
+    told.insert(code_object.cuids.begin(), code_object.cuids.end());
+  }
+  if (told.size() != 1) return;
+  for (Job& job : record.jobs) {
+    for (std::string& argument : job.argv) {
+      if (argument.starts_with("-cuid=")) argument = "-cuid=" + *told.begin();
+    }
+  }
+}
+
 }  // namespace
 
 bool recover_jobs(Record& record, std::string* reason) {
@@ -92,6 +108,7 @@ bool recover_jobs(Record& record, std::string* reason) {
       found.output_mtime = record.output_mtime;
       found.output_hash = record.output_hash;
       record = std::move(found);
+      correct_cuid(record);
       return true;
     }
     return refuse(reason, "the dry run does not compile " + record.source);
