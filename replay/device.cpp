@@ -297,10 +297,19 @@ LaunchResult Device::launch(const Launch& what, std::chrono::milliseconds timeou
       return result;
     }
   }
+  // The packet processor takes one from the signal at the kernel's end. Any other value was written by the kernel, which
+  // can reach the signal through its dispatch packet; then its time stamps are worth nothing either.
+  if (api.hsa_signal_load_relaxed(kernel_signal_) != 0) {
+    result.end = LaunchEnd::tampered;
+    return result;
+  }
   hsa_amd_profiling_dispatch_time_t time{};
   check(api.hsa_amd_profiling_get_dispatch_time(dispatch_agent().handle, kernel_signal_, &time), "reading the kernel's time");
   result.device_ns =
       static_cast<double>(time.end - time.start) * 1e9 / static_cast<double>(ticks_per_second_);
+  // The kernel ran between our doorbell and the fence's signal: no honest clock says more than that took.
+  constexpr double clock_error = 1.05, clock_step_ns = 20'000;
+  if (time.end < time.start || result.device_ns > result.host_ns * clock_error + clock_step_ns) result.end = LaunchEnd::tampered;
   return result;
 }
 

@@ -35,7 +35,7 @@ struct Fault {
   std::uint32_t reason = 0;  // hsa_amd_memory_fault_reason_t bits
 };
 
-enum class LaunchEnd { done, fault, queue_error, timed_out };
+enum class LaunchEnd { done, fault, queue_error, timed_out, tampered };
 
 struct Launch {
   std::uint16_t header = 0, setup = 0;

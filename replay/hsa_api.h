@@ -27,6 +27,7 @@ namespace kerncap::replay {
   X(hsa_signal_store_screlease)               \
   X(hsa_signal_store_relaxed)                 \
   X(hsa_signal_wait_scacquire)                \
+  X(hsa_signal_load_relaxed)                  \
   X(hsa_memory_copy)                          \
   X(hsa_code_object_reader_create_from_memory) \
   X(hsa_executable_create_alt)                \

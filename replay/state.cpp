@@ -110,7 +110,9 @@ void State::make_pieces(const Reader& reader) {
     }
     // The application's threads fill kernel-argument memory for the next dispatches while this one runs, so its state
     // after is not the kernel's doing. A kernel must leave it as it is.
-    piece.unchanged_expected = region.kind == RegionKind::host_kernarg;
+    const bool holds_kernarg = region.agent < 0 && dispatch.kernarg_address >= region.address &&
+                               dispatch.kernarg_address - region.address < region.size;
+    piece.unchanged_expected = region.kind == RegionKind::host_kernarg || holds_kernarg;
     for (const Span& span : spans_of(region, arguments_, rules_)) {
       if (span.ignore) {
         skipped_.push_back({span.address, span.size,

@@ -255,7 +255,10 @@ std::string to_text(const Verdict& v) {
   }
   for (const Part& part : v.parts) {
     const Statistics& s = part.statistics;
-    if (s.differing == 0 && s.outside == 0) continue;
+    if (s.differing == 0 && s.outside == 0) {
+      line("{}: {} elements ({}), all as in the application", part.what, s.elements, part.type);
+      continue;
+    }
     line("{}: {} of {} elements differ, {} beyond the tolerance{}", part.what, s.differing, s.elements, s.outside,
          s.nans != 0 ? fmt::format(", {} unexpected NaN", s.nans) : "");
     if (s.max_ulps != 0) {

@@ -37,6 +37,7 @@ class Session {
   void reserve_ranges();
   void place_kernarg(const snapshot::Reader& reader, const snapshot::Dispatch& dispatch, Patches& patches);
   void check_launch() const;
+  void compare_own_kernarg(Comparing& comparing) const;
   std::string fault_text(std::uint64_t address) const;
 
   const Options& options_;
@@ -234,8 +235,29 @@ std::string Session::fault_text(std::uint64_t address) const {
   return fmt::format("{:#x}, far from all captured memory", address);
 }
 
+// Arguments that could not lie at the captured address are in no captured region, but a kernel must leave them alone too.
+void Session::compare_own_kernarg(Comparing& comparing) const {
+  if (own_kernarg_.empty()) return;
+  Part part;
+  part.what = "the kernel's arguments";
+  part.type = to_string(ElementType::bytes);
+  part.address = launch_.kernarg_address;
+  part.size = own_kernarg_.size();
+  const auto* actual = reinterpret_cast<const std::byte*>(launch_.kernarg_address);
+  compare(ElementType::bytes, {}, own_kernarg_, std::span(actual, own_kernarg_.size()), 0, part.statistics);
+  if (part.statistics.outside != 0) {
+    comparing.matches = false;
+    const Difference& first = *part.statistics.first;
+    if (!comparing.first) {
+      comparing.first = FirstDifference{part.address + first.offset, part.address, "host_kernarg", -1, part.what, first.offset,
+                                        part.type, first.expected, first.actual};
+    }
+  }
+  comparing.parts.push_back(std::move(part));
+}
+
 bool Session::run(const Json& command) {
-  const std::string compare = command.at("compare").get<std::string>();
+  const std::string extent = command.at("compare").get<std::string>();
   if (!fresh_) {
     phase("restoring the captured memory");
     state_->write_dirty();
@@ -253,15 +275,19 @@ bool Session::run(const Json& command) {
     case LaunchEnd::queue_error:
       channel_.send({{"event", "fault"}, {"text", "the GPU stopped the kernel: " + result.reason}});
       return false;
+    case LaunchEnd::tampered:
+      channel_.send({{"event", "fault"}, {"text", "the kernel wrote to its own completion signal or time stamps"}});
+      return false;
     case LaunchEnd::timed_out: channel_.send({{"event", "hang"}}); return false;
     case LaunchEnd::done: break;
   }
   Json answer{{"event", "ran"}, {"device_ns", result.device_ns}, {"host_ns", result.host_ns}};
-  if (compare != "none") {
+  if (extent != "none") {
     phase("comparing");
     Noise noise;
     if (command.contains("noise")) noise = command.at("noise").get<Noise>();
-    Comparing comparing = state_->compare(compare == "outputs" ? Extent::outputs : Extent::everything, noise);
+    Comparing comparing = state_->compare(extent == "outputs" ? Extent::outputs : Extent::everything, noise);
+    compare_own_kernarg(comparing);
     Verdict verdict;
     verdict.outcome = comparing.matches ? Outcome::matches : Outcome::differs;
     verdict.compared_bytes = comparing.bytes;
