@@ -23,10 +23,11 @@ constexpr std::uint16_t header_field(unsigned value, unsigned shift) {
   return static_cast<std::uint16_t>(value << shift);
 }
 
-hsa_signal_t new_signal(hsa_signal_value_t value, const hsa_agent_t* only) {
+// With the GPU as its only consumer the runtime gives a signal no interrupt event, of which a process has few (4096 with
+// the KFD driver) and which belong to the application. We look at such signals instead of waiting on them.
+hsa_signal_t new_signal(hsa_agent_t gpu) {
   hsa_signal_t signal{};
-  // With the GPU as the only consumer the runtime takes no interrupt event, of which a process has few.
-  const hsa_status_t status = runtime().core.hsa_signal_create_fn(value, only != nullptr ? 1 : 0, only, &signal);
+  const hsa_status_t status = runtime().core.hsa_signal_create_fn(1, 1, &gpu, &signal);
   if (status != HSA_STATUS_SUCCESS)
     fail(ExitCode::environment, "cannot create a signal to hold the kernel with (status {:#x})",
          static_cast<unsigned>(status));
@@ -37,13 +38,16 @@ void open_gate(hsa_signal_t signal) {
   if (signal.handle != 0) runtime().core.hsa_signal_store_screlease_fn(signal, 0);
 }
 
-// Waits until the signal is 0 or below, in steps, so that `give_up` is asked now and then.
+// Looks until the signal is 0 or below; `give_up` is asked now and then.
 template <typename GiveUp>
-bool wait_for(hsa_signal_t signal, milliseconds longest, std::uint64_t ticks_per_second, GiveUp&& give_up) {
+bool wait_for(hsa_signal_t signal, milliseconds longest, GiveUp&& give_up) {
   const auto end = steady_clock::now() + longest;
-  while (runtime().core.hsa_signal_wait_scacquire_fn(signal, HSA_SIGNAL_CONDITION_LT, 1, ticks_per_second / 50,
-                                                     HSA_WAIT_STATE_BLOCKED) >= 1)
+  auto pause = std::chrono::microseconds(10);
+  while (runtime().core.hsa_signal_load_scacquire_fn(signal) >= 1) {
     if (steady_clock::now() > end || give_up()) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(500));
+  }
   return true;
 }
 
@@ -97,10 +101,8 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
     request.packet = packet;
     request.index = index;
     request.kernel_index = kernel_index;
-    request.drained = new_signal(1, nullptr);
-    request.done = new_signal(1, nullptr);
-    request.gate = new_signal(1, &queue.agent);
-    request.release = new_signal(1, &queue.agent);
+    for (hsa_signal_t* signal : {&request.drained, &request.gate, &request.done, &request.release})
+      *signal = new_signal(queue.agent);
     // From here on nothing of the host may touch memory: a copy that waits for this kernel would also block the engine
     // that our copies need.
     session_.hold.begin();
@@ -210,12 +212,10 @@ void Capturer::process(Request& request) noexcept {
     session_.fail(error.what());
   }
   let_go();
-  // The kernel's own signals are no longer named by any packet; the gates may still be (a later packet reads them), and
-  // stay: 64 bytes each, without an event.
-  const auto ticks = std::uint64_t{1000000000};
+  // No packet names the kernel's own signals any more. Barriers on other queues may still name the gates, and nobody tells
+  // when they have passed: the gates stay, 128 bytes for each captured dispatch.
   const auto never = [] { return false; };
-  if (wait_for(request.done, milliseconds(100), ticks, never) &&
-      wait_for(request.drained, milliseconds(0), ticks, never)) {
+  if (wait_for(request.done, milliseconds(100), never) && wait_for(request.drained, milliseconds(0), never)) {
     runtime().core.hsa_signal_destroy_fn(request.done);
     runtime().core.hsa_signal_destroy_fn(request.drained);
   }
@@ -225,7 +225,7 @@ void Capturer::capture(Request& request, snapshot::Dispatch& dispatch) {
   const std::uint64_t ticks = session_.agents().ticks_per_second();
   const milliseconds longest(session_.config.kernel_timeout_ms);
   const auto broken = [&] { return !device_failure().empty(); };
-  if (!wait_for(request.drained, longest, ticks, broken))
+  if (!wait_for(request.drained, longest, broken))
     fail(ExitCode::application_failed, "the work before the kernel did not end: {}",
          broken() ? device_failure() : fmt::format("still running after {} ms", longest.count()));
   drain_other_queues(request);
@@ -234,7 +234,7 @@ void Capturer::capture(Request& request, snapshot::Dispatch& dispatch) {
 
   runtime().amd.hsa_amd_profiling_set_profiler_enabled_fn(request.queue->queue, 1);
   open_gate(request.gate);
-  if (!wait_for(request.done, longest, ticks, broken)) {
+  if (!wait_for(request.done, longest, broken)) {
     dispatch.has_after = false;
     dispatch.incomplete_reason =
         broken() ? device_failure() : fmt::format("the kernel was still running after {} ms", longest.count());
@@ -289,7 +289,7 @@ void Capturer::drain_other_queues(const Request& request) {
       if (queue->used.load()) ++undrained;
       continue;
     }
-    const hsa_signal_t drained = new_signal(1, nullptr);
+    const hsa_signal_t drained = new_signal(queue->agent);
     const hsa_barrier_and_packet_t mark = drain_mark(drained);
     const std::uint64_t index = core.hsa_queue_add_write_index_scacq_screl_fn(queue->queue, 1);
     auto* slot = static_cast<hsa_barrier_and_packet_t*>(queue->queue->base_address) + index % size;
@@ -302,10 +302,9 @@ void Capturer::drain_other_queues(const Request& request) {
     waiting.push_back({queue, drained, true});
   }
   const auto end = steady_clock::now() + milliseconds(session_.config.drain_timeout_ms);
-  const std::uint64_t ticks = session_.agents().ticks_per_second();
   for (const Waiting& w : waiting) {
     const auto left = std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(end - steady_clock::now()));
-    const bool idle = wait_for(w.drained, left, ticks, [] { return false; });
+    const bool idle = wait_for(w.drained, left, [] { return false; });
     if (!idle) ++undrained;
     if (idle && w.ours) core.hsa_signal_destroy_fn(w.drained);
   }

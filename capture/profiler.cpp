@@ -14,7 +14,7 @@
 namespace kerncap::capture {
 namespace {
 
-constexpr std::size_t most_signals = 2048;  // a process has 4096 interrupt events in all
+constexpr std::size_t most_signals = 65536;  // 8 MiB of them; what is in flight beyond is counted and not timed
 constexpr std::size_t most_shapes = 16, most_times = 4096;
 
 }  // namespace
@@ -42,7 +42,7 @@ void Profiler::rewrite(Queue& queue, const KernelObject& kernel, const hsa_kerne
     if (!free_signals_.empty()) {
       signal = free_signals_.back();
       free_signals_.pop_back();
-    } else if (signals_ < most_signals && core.hsa_signal_create_fn(1, 0, nullptr, &signal) == HSA_STATUS_SUCCESS) {
+    } else if (signals_ < most_signals && core.hsa_signal_create_fn(1, 1, &queue.agent, &signal) == HSA_STATUS_SUCCESS) {
       ++signals_;
     }
     if (signal.handle == 0) {  // counted, not timed
@@ -95,8 +95,11 @@ void Profiler::run() noexcept {
 void Profiler::collect(const InFlight& item) {
   const CoreApiTable& core = runtime().core;
   const std::uint64_t ticks = session_.agents().ticks_per_second();
-  while (core.hsa_signal_wait_scacquire_fn(item.signal, HSA_SIGNAL_CONDITION_LT, 1, ticks, HSA_WAIT_STATE_BLOCKED) >=
-         1) {
+  // A signal whose only consumer is the GPU has no interrupt event, of which a process has few: it is looked at.
+  auto pause = std::chrono::microseconds(10);
+  while (core.hsa_signal_load_scacquire_fn(item.signal) >= 1) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(1000));
   }
   hsa_amd_profiling_dispatch_time_t time{};
   const bool timed =

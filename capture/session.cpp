@@ -50,6 +50,9 @@ void name_kernel(const Config& config, KernelRecord& record) {
   if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
   const Companion& c = companion();
   record.demangled = c.demangle(name);
+  // The runtime's own kernels for copies and fills are nobody's catch by accident.
+  constexpr std::string_view internal = "__amd_rocclr_";
+  if (name.starts_with(internal) && config.pattern.find(internal) == std::string::npos) return;
   record.matches = !config.pattern.empty() && (c.matches(config.pattern, name, record.demangled) ||
                                                c.matches(config.pattern, record.symbol, record.demangled));
 }
