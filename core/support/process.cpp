@@ -144,6 +144,8 @@ ProcessResult run(const Command& command) {
       ::posix_spawn_file_actions_adddup2(&actions, pipe.write_end.get(), fd);
     } else if (stream == Stream::null) {
       ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
+    } else if (stream == Stream::standard_error && fd != STDERR_FILENO) {
+      ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, fd);
     }
   };
   redirect(command.standard_output, out, STDOUT_FILENO);

@@ -71,6 +71,17 @@ TEST(Run, ReadsBothStreamsWithoutDeadlock) {
   EXPECT_EQ(result.standard_error.size(), 1000000u);
 }
 
+TEST(Run, SendsStandardOutputToStandardErrorWhenAsked) {
+  Command command;
+  command.argv = {"sh", "-c", "echo text"};
+  command.standard_output = Stream::standard_error;
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(run(command).succeeded());
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "text\n");
+}
+
 TEST(Run, SaysWhichProgramIsMissing) {
   Command command;
   command.argv = {"kerncap-no-such-program"};

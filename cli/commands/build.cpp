@@ -1,0 +1,70 @@
+// kerncap build: run any build with the wrapper in front of its compilers.
+#include "cli/database_choice.h"
+#include "cli/program.h"
+#include "cli/table.h"
+#include "core/compdb/operations.h"
+#include "core/support/json.h"
+#include "core/support/log.h"
+#include "core/support/process.h"
+#include "wrapper/masquerade.h"
+
+namespace kerncap::cli {
+namespace {
+
+using support::dump_json;
+using support::ExitCode;
+
+ExitCode build(const Program& program, const std::string& database_flag) {
+  wrapper::BuildOptions options;
+  options.command = program.required_application("build");
+  options.program_folder = support::executable_folder();
+  options.database = database_to_record(program, database_flag, options.command);
+  compdb::create_database(options.database);
+  const std::uint64_t before = compdb::log_size(options.database);
+
+  support::Command command;
+  command.argv = options.command;
+  command.environment = wrapper::build_environment(options);
+  if (program.settings.sources == "archive") command.environment["KERNCAP_SOURCES"] = "archive";
+  if (program.json) command.standard_output = support::Stream::standard_error;
+  const support::ProcessResult result = support::run(command);
+
+  const bool recorded = compdb::log_size(options.database) != before;
+  // Now, while the objects are still those that were just built: later queries then find code objects even after a
+  // rebuild.
+  const compdb::IndexReport index = compdb::refresh_index(options.database);
+  if (program.json) {
+    print(dump_json(support::Json{{"database", options.database.string()},
+                                  {"recorded", recorded},
+                                  {"records", index.records},
+                                  {"code_objects", index.code_objects},
+                                  {"exit_status", result.exit_status}}));
+  } else {
+    spdlog::info("{}: {} records, {} code objects", options.database.string(), index.records, index.code_objects);
+  }
+  if (!result.succeeded()) return static_cast<ExitCode>(result.exit_status);  // the build tool has said why
+  if (!recorded) {
+    const std::string advice = wrapper::advice_when_nothing_was_recorded(options.command, options.program_folder);
+    if (index.records == 0) support::fail(ExitCode::answer_is_no, "the build recorded nothing: {}", advice);
+    spdlog::info("nothing new was compiled");
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_build(Program& program) {
+  CLI::App& command = program.add("build", "Run a build and record how everything is compiled",
+                                  "  kerncap build -- cmake -B build -G Ninja .\n  kerncap build -- cmake --build "
+                                  "build\n  kerncap build -- make -j8\n"
+                                  "  kerncap build --db /data/app.kerncap -- ./build.sh\n"
+                                  "The exit code is the build's own (1 when it succeeded and nothing was ever "
+                                  "recorded). The objects are bit for bit those\n"
+                                  "of an unrecorded build.\n");
+  auto database = std::make_shared<std::string>();
+  command.add_option("--db", *database, "The database folder (default: .kerncap in the build folder)")
+      ->type_name("FOLDER");
+  program.run_with(command, [&program, database] { return build(program, *database); });
+}
+
+}  // namespace kerncap::cli

@@ -1,0 +1,29 @@
+// Starting kerncap-replay, which runs kernels in a process of its own: what replay, validate, bench and extract share.
+#pragma once
+
+#include "cli/devices.h"
+#include "cli/program.h"
+#include "replay/options.h"
+#include "replay/verdict.h"
+
+namespace kerncap::cli {
+
+// Runs the replayer and returns its verdict. Throws Error for outcomes that are no answer about the kernel (refused,
+// bad input), with the verdict's sentence.
+replay::Verdict run_replay(const Program& program, replay::Options options, const Devices& devices);
+
+// The flags that replay, validate and bench share.
+struct ReplayFlags {
+  replay::Options options;
+  std::string input, code_object;
+  std::optional<std::uint64_t> timeout_seconds;
+  Devices devices;
+
+  void add_flags(CLI::App& command);
+  replay::Options resolved(const Program& program) const;
+};
+
+// Prints and turns the outcome into the exit code.
+support::ExitCode print_verdict(const Program& program, const replay::Verdict& verdict);
+
+}  // namespace kerncap::cli
