@@ -102,7 +102,6 @@ Target find_target(const std::vector<std::string>& argv) {
     }
   } else {
     command = argv;
-    command[0] = name;
   }
   if (command.empty()) {
     target.error = "no compiler named; use: kerncap-cc COMPILER ARGUMENTS";
@@ -112,14 +111,15 @@ Target find_target(const std::vector<std::string>& argv) {
          !command[target.compiler + 1].starts_with('-')) {
     ++target.compiler;
   }
-  const std::string program = search.find(command[0]);
+  target.program = search.find(command[0]);
   target.compiler_path = search.find(command[target.compiler]);
-  if (program.empty()) {
+  if (target.program.empty()) {
     target.error = "there is no program '" + command[0] + "'" +
                    (command[0].find('/') == std::string::npos ? " on PATH besides Kerncap's own" : "");
     return target;
   }
-  command[0] = program;
+  // Programs look at the name they were called by; only one of ours must not be seen there.
+  if (command[0].find('/') != std::string::npos && search.is_self(identify(command[0]))) command[0] = target.program;
   target.search_path = search.search_path();
   target.masquerading = search.masquerading();
   return target;

@@ -7,12 +7,14 @@
 namespace kerncap::wrapper {
 
 struct Target {
-  std::vector<std::string> command;  // what to run, launchers such as ccache included; command[0] is an absolute path
-  std::size_t compiler = 0;          // where in `command` the compiler itself stands
-  std::string compiler_path;         // absolute; not one of ours
-  std::string search_path;           // PATH without the folders in which the compilers are ours
-  bool masquerading = false;         // PATH had such a folder
-  std::string error;                 // why there is none; then everything else is empty
+  std::string program;  // what to run: an absolute path
+  std::vector<std::string>
+      command;                // its arguments, launchers such as ccache included; command[0] as the caller spelled it
+  std::size_t compiler = 0;   // where in `command` the compiler itself stands
+  std::string compiler_path;  // absolute; not one of ours
+  std::string search_path;    // PATH without the folders in which the compilers are ours
+  bool masquerading = false;  // PATH had such a folder
+  std::string error;          // why there is none; then everything else is empty
 };
 
 // As launcher (`kerncap-cc [--] COMPILER ARGS`), as stand-in (`kerncap-cc ARGS` with KERNCAP_CC_COMPILER set) or by

@@ -31,8 +31,8 @@ int recursion_depth() {
 }
 
 [[noreturn]] void run_unrecorded(const Target& target, const Changes& changes) {
-  const int error = execute(target.command, changes);
-  say("error: cannot run '" + target.command[0] + "': " + std::strerror(error));
+  const int error = execute(target.program, target.command, changes);
+  say("error: cannot run '" + target.program + "': " + std::strerror(error));
   _exit(error == ENOENT ? cannot_start : 126);
 }
 
@@ -55,7 +55,7 @@ int main_of(const std::vector<std::string>& argv) {
     if (!recorder.wanted()) run_unrecorded(target, {});
     if (target.masquerading) changes.emplace_back("PATH", target.search_path);
     recorder.prepare(changes);
-    const Outcome outcome = run_and_wait(target.command, changes);
+    const Outcome outcome = run_and_wait(target.program, target.command, changes);
     // An argument list at the system's limit has no room for our variables: without them, and without a record.
     if (outcome.start_error != 0) run_unrecorded(target, {});
     try {

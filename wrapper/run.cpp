@@ -55,15 +55,15 @@ void forward(int signal_number) {
 
 }  // namespace
 
-int execute(const std::vector<std::string>& command, const Changes& changes) {
+int execute(const std::string& program, const std::vector<std::string>& command, const Changes& changes) {
   const Vectors vectors(command, changes);
   // execvpe() also runs scripts without a first line "#!", as a shell would.
-  execvpe(command[0].c_str(), vectors.arguments(), vectors.environment());
+  execvpe(program.c_str(), vectors.arguments(), vectors.environment());
   return errno;
 }
 
-static Outcome spawn_and_wait(const std::vector<std::string>& command, const Changes& changes,
-                              const posix_spawn_file_actions_t* actions) {
+static Outcome spawn_and_wait(const std::string& program, const std::vector<std::string>& command,
+                              const Changes& changes, const posix_spawn_file_actions_t* actions) {
   const Vectors vectors(command, changes);
   // A build tool may ignore SIGCHLD, and ignoring is inherited; then there would be no status to wait for.
   signal(SIGCHLD, SIG_DFL);
@@ -81,7 +81,7 @@ static Outcome spawn_and_wait(const std::vector<std::string>& command, const Cha
   pid_t child = 0;
   Outcome outcome;
   outcome.start_error =
-      posix_spawn(&child, command[0].c_str(), actions, &attributes, vectors.arguments(), vectors.environment());
+      posix_spawn(&child, program.c_str(), actions, &attributes, vectors.arguments(), vectors.environment());
   posix_spawnattr_destroy(&attributes);
   if (outcome.start_error == 0) {
     child_process = child;
@@ -106,8 +106,8 @@ static Outcome spawn_and_wait(const std::vector<std::string>& command, const Cha
   return outcome;
 }
 
-Outcome run_and_wait(const std::vector<std::string>& command, const Changes& changes) {
-  return spawn_and_wait(command, changes, nullptr);
+Outcome run_and_wait(const std::string& program, const std::vector<std::string>& command, const Changes& changes) {
+  return spawn_and_wait(program, command, changes, nullptr);
 }
 
 Outcome run_silently(const std::vector<std::string>& command) {
@@ -116,7 +116,7 @@ Outcome run_silently(const std::vector<std::string>& command) {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0);
   }
-  const Outcome outcome = spawn_and_wait(command, {}, &actions);
+  const Outcome outcome = spawn_and_wait(command[0], command, {}, &actions);
   posix_spawn_file_actions_destroy(&actions);
   return outcome;
 }
