@@ -89,17 +89,16 @@ std::shared_ptr<Buffer> Allocations::buffer_of(std::uint64_t handle, std::uint32
 
 std::uint64_t Allocations::cookie_of(const std::shared_ptr<Buffer>& buffer) {
   const std::lock_guard lock(mutex_);
-  for (auto entry = cookies_.begin(); entry != cookies_.end();) {
-    const auto known = entry->second.lock();
-    if (known == buffer) return entry->first << cookie_shift;
-    entry = known == nullptr ? cookies_.erase(entry) : std::next(entry);
+  if (buffer->cookie != 0) return buffer->cookie;
+  // Numbers are used again after 2^26 buffers; those still alive are skipped.
+  constexpr std::uint64_t numbers = (std::uint64_t{1} << 26) - 1;
+  for (;;) {
+    next_cookie_ = next_cookie_ % numbers + 1;
+    std::weak_ptr<Buffer>& entry = cookies_[next_cookie_];
+    if (entry.lock() != nullptr) continue;
+    entry = buffer;
+    return buffer->cookie = next_cookie_ << cookie_shift;
   }
-  // Numbers are used again after 2^26 buffers; the ones still alive are skipped.
-  do {
-    next_cookie_ = next_cookie_ % ((std::uint64_t{1} << 26) - 1) + 1;
-  } while (cookies_.contains(next_cookie_));
-  cookies_[next_cookie_] = buffer;
-  return next_cookie_ << cookie_shift;
 }
 
 std::shared_ptr<Buffer> Allocations::buffer_at(std::uint64_t offset, std::uint64_t* offset_in_buffer) const {

@@ -47,10 +47,10 @@ int move_up(int fd) {
   return moved;
 }
 
-// The name tells an importer in another process what it got: /proc/self/fd/N -> "/memfd:kerncap-gpu:FLAGS".
+// The name tells an importer in another process what it got: /proc/self/fd/N -> "/memfd:kerncap-gpu:FLAGS:DEVICE".
 constexpr const char* name_stem = "kerncap-gpu:";
 
-bool flags_from_name(int fd, std::uint32_t* flags) {
+bool parse_name(int fd, std::uint32_t* flags, unsigned* device) {
   char path[64], target[256];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   const ssize_t length = readlink(path, target, sizeof target - 1);
@@ -58,8 +58,7 @@ bool flags_from_name(int fd, std::uint32_t* flags) {
   target[length] = '\0';
   const char* stem = std::strstr(target, name_stem);
   if (stem == nullptr) return false;
-  *flags = static_cast<std::uint32_t>(std::strtoul(stem + std::strlen(name_stem), nullptr, 16));
-  return true;
+  return std::sscanf(stem + std::strlen(name_stem), "%x:%u", flags, device) == 2;
 }
 
 }  // namespace
@@ -93,7 +92,8 @@ std::shared_ptr<Buffer> Buffer::create(Device* device, std::uint64_t size, std::
     buffer->charged_ = size;
   }
   char name[64];
-  std::snprintf(name, sizeof name, "%s%08x", name_stem, flags);
+  buffer->device_index_ = device->index;
+  std::snprintf(name, sizeof name, "%s%08x:%u", name_stem, flags, device->index);
   const int fd = move_up(raw::memory_file(name));
   if (fd < 0) return nullptr;
   if (!raw::resize(fd, size)) {
@@ -105,14 +105,16 @@ std::shared_ptr<Buffer> Buffer::create(Device* device, std::uint64_t size, std::
 
 std::shared_ptr<Buffer> Buffer::import(Device* device, int fd) {
   std::uint32_t flags = 0;
+  unsigned index = 0;
   const std::uint64_t size = raw::size_of(fd);
-  if (size == 0 || size % 4096 != 0 || !flags_from_name(fd, &flags)) {
+  if (size == 0 || size % 4096 != 0 || !parse_name(fd, &flags, &index)) {
     errno = EINVAL;
     return nullptr;
   }
   std::shared_ptr<Buffer> buffer(new Buffer);
   buffer->device_ = device;
   buffer->flags_ = flags;
+  buffer->device_index_ = index;
   const int own = raw::dup_above(fd, lowest_descriptor);
   if (own < 0) return nullptr;
   return buffer->adopt(own, size) ? buffer : nullptr;

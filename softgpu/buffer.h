@@ -28,6 +28,10 @@ class Buffer {
   int descriptor() const { return fd_; }
   std::byte* alias() const { return alias_; }
   Device* device() const { return device_; }
+  unsigned device_index() const { return device_index_; }  // of the device that made it, maybe in another process
+
+  // What mmap() on a DRM node takes as offset for this buffer; 0 until Allocations gives one. Under its lock.
+  std::uint64_t cookie = 0;
 
  private:
   Buffer() = default;
@@ -36,6 +40,7 @@ class Buffer {
   Device* device_ = nullptr;
   std::uint64_t size_ = 0, inode_ = 0, charged_ = 0;
   std::uint32_t flags_ = 0;
+  unsigned device_index_ = 0;
   int fd_ = -1;
   std::byte* alias_ = nullptr;
 };

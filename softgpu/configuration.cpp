@@ -77,10 +77,11 @@ Configuration read_configuration(EnvironmentLookup lookup) {
     result.vram &= ~((std::uint64_t{1} << 21) - 1);
   }
   const unsigned cores = cores_of_this_process();
-  result.threads = static_cast<unsigned>(parse_number(lookup("KERNCAP_SOFTGPU_THREADS"), cores));
+  result.seed = parse_number(lookup("KERNCAP_SOFTGPU_SEED"), 0);
+  // An order can be reproduced only when one thread does everything.
+  result.threads = static_cast<unsigned>(parse_number(lookup("KERNCAP_SOFTGPU_THREADS"), result.seed != 0 ? 1 : cores));
   if (result.threads == 0) result.threads = cores;
   result.threads = std::min(result.threads, most_threads);
-  result.seed = parse_number(lookup("KERNCAP_SOFTGPU_SEED"), 0);
   result.large_bar = parse_number(lookup("KERNCAP_SOFTGPU_LARGE_BAR"), 0) != 0;
   result.counters = parse_number(lookup("KERNCAP_SOFTGPU_COUNTERS"), 0) != 0;
   return result;

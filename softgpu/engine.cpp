@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <span>
 #include <thread>
 
 #include "softgpu/report.h"
@@ -85,10 +86,12 @@ bool Engine::empty() const {
   return queues_.empty();
 }
 
-void Engine::wake() noexcept {
-  bell_.fetch_add(1, std::memory_order_release);
-  if (sleepers_.load() != 0) raw::wake_all(reinterpret_cast<std::uint32_t*>(&bell_));
+void Engine::Bell::ring() noexcept {
+  rings.fetch_add(1);
+  if (sleepers.load() != 0) raw::wake_all(reinterpret_cast<std::uint32_t*>(&rings));
 }
+
+void Engine::wake() noexcept { look_.ring(); }
 
 void Engine::quiesce() noexcept {
   if (engine_thread) return;
@@ -107,19 +110,15 @@ void Engine::quiesce() noexcept {
   }
 }
 
-// `bell` is the last ring that this thread has seen, so that none is lost between looking and sleeping.
-void Engine::pause(unsigned number, unsigned quiet, std::uint32_t bell) noexcept {
-  const auto step = [&](const auto& steps) {
-    return std::ranges::find_if(steps, [&](const PauseStep& candidate) { return quiet < candidate.until; })->nanoseconds;
-  };
-  const std::uint64_t nanoseconds = number == 0 ? step(first_worker) : step(other_workers);
+// `heard` is the last ring that this thread knows of, so that none is lost between looking and sleeping.
+void Engine::pause(Bell& bell, std::uint32_t heard, std::uint64_t nanoseconds) noexcept {
   if (nanoseconds == 0) {
     sched_yield();
     return;
   }
-  sleepers_.fetch_add(1);
-  raw::wait_on(reinterpret_cast<const std::uint32_t*>(&bell_), bell, nanoseconds);
-  sleepers_.fetch_sub(1);
+  bell.sleepers.fetch_add(1);
+  raw::wait_on(reinterpret_cast<const std::uint32_t*>(&bell.rings), heard, nanoseconds);
+  bell.sleepers.fetch_sub(1);
 }
 
 void Engine::run(unsigned number) noexcept {
@@ -129,7 +128,9 @@ void Engine::run(unsigned number) noexcept {
   Worker& worker = workers_[number];
   Queues queues;
   std::uint64_t generation = 0;
-  std::uint32_t bell = 0;
+  Bell& bell = number == 0 ? look_ : help_;
+  const auto steps = number == 0 ? std::span<const PauseStep>(first_worker) : std::span<const PauseStep>(other_workers);
+  std::uint32_t heard = 0;
   unsigned quiet = 0;
   for (std::size_t turn = number;; ++turn) {
     if (const std::uint64_t now = generation_.load(); now != generation) {
@@ -145,15 +146,16 @@ void Engine::run(unsigned number) noexcept {
       kernel |= progress == Progress::kernel;
       busy |= progress == Progress::some || progress == Progress::kernel;
     }
-    if (kernel && sleepers_.load() != 0) wake();
-    if (const std::uint32_t now = bell_.load(); now != bell) {
-      bell = now;
+    if (kernel && help_.sleepers.load() != 0) help_.ring();
+    if (const std::uint32_t now = bell.rings.load(); now != heard) {
+      heard = now;
       quiet = 0;
     }
     if (busy) {
       quiet = 0;
     } else {
-      pause(number, quiet++, bell);
+      pause(bell, heard, std::ranges::find_if(steps, [&](const PauseStep& step) { return quiet < step.until; })->nanoseconds);
+      if (quiet + 1 < steps.back().until) ++quiet;
     }
   }
 }

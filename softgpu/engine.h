@@ -38,15 +38,21 @@ class Engine {
   };
   using Queues = std::vector<std::shared_ptr<Queue>>;
 
+  // What sleeping threads watch: the first worker for doorbells, the others for kernels to share.
+  struct alignas(64) Bell {
+    std::atomic<std::uint32_t> rings{0}, sleepers{0};
+    void ring() noexcept;
+  };
+
   bool start_threads();
   void run(unsigned number) noexcept;
-  void pause(unsigned number, unsigned quiet, std::uint32_t bell) noexcept;
+  void pause(Bell& bell, std::uint32_t heard, std::uint64_t nanoseconds) noexcept;
 
   std::vector<Worker> workers_;
   mutable std::mutex mutex_;
   Queues queues_;
   std::atomic<std::uint64_t> generation_{1};
-  std::atomic<std::uint32_t> bell_{0}, sleepers_{0};
+  Bell look_, help_;
   bool running_ = false;
 };
 

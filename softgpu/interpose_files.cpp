@@ -40,6 +40,8 @@ int text_descriptor(const std::string& text, bool close_on_exec) {
 void describe(const TreeNode& node, struct stat* status) {
   *status = {};
   status->st_nlink = 1;
+  status->st_dev = makedev(0, 0xff);  // an anonymous file system of its own
+  status->st_ino = node.inode;
   status->st_blksize = 4096;
   switch (node.kind) {
     case NodeKind::kfd_device:
@@ -80,6 +82,20 @@ int describe_descriptor(int fd, struct stat* status) {
 }
 
 constexpr const char* fopen_modes = "rwa";
+
+void convert(const struct stat& from, struct statx* to) {
+  *to = {};
+  to->stx_mask = STATX_BASIC_STATS;
+  to->stx_mode = static_cast<unsigned short>(from.st_mode);
+  to->stx_nlink = static_cast<unsigned>(from.st_nlink);
+  to->stx_ino = from.st_ino;
+  to->stx_size = static_cast<unsigned long long>(from.st_size);
+  to->stx_blksize = static_cast<unsigned>(from.st_blksize);
+  to->stx_dev_major = major(from.st_dev);
+  to->stx_dev_minor = minor(from.st_dev);
+  to->stx_rdev_major = major(from.st_rdev);
+  to->stx_rdev_minor = minor(from.st_rdev);
+}
 
 }  // namespace
 
@@ -137,6 +153,9 @@ Next<ssize_t(int, const char*, char*, size_t)> next_readlinkat("readlinkat");
 Next<char*(const char*, char*)> next_realpath("realpath");
 Next<char*(const char*, char*, size_t)> next_realpath_chk("__realpath_chk");
 Next<int(int, const char*, struct stat*, int)> next_fstatat("fstatat");
+Next<int(int, const char*, int, unsigned, struct statx*)> next_statx("statx");
+Next<ssize_t(const char*, const char*, void*, size_t)> next_getxattr("getxattr");
+Next<ssize_t(const char*, const char*, void*, size_t)> next_lgetxattr("lgetxattr");
 Next<int(int)> next_close("close");
 Next<int(int)> next_dup("dup");
 Next<int(int, int)> next_dup2("dup2");
@@ -210,23 +229,22 @@ char* realpath_in(Driver& driver, const char* path, char* resolved) {
   });
 }
 
+// 0 or -1 when the file is ours, 1 when it is not.
+int stat_ours(int folder, const char* path, struct stat* status, int flags) {
+  return guarded(-1, [&] {
+    if (path != nullptr && *path == '\0' && (flags & AT_EMPTY_PATH) != 0) return describe_descriptor(folder, status);
+    const bool follow = (flags & AT_SYMLINK_NOFOLLOW) == 0;
+    if (Driver* driver = owner_of(path)) return describe_path(*driver, path, follow, status);
+    if (folder == AT_FDCWD) return 1;
+    const std::string joined = path_in_folder(folder, path);
+    Driver* driver = joined.empty() ? nullptr : Driver::get();
+    return driver == nullptr ? 1 : describe_path(*driver, joined.c_str(), follow, status);
+  });
+}
+
 int stat_any(int folder, const char* path, struct stat* status, int flags) {
-  if (path != nullptr && *path == '\0' && (flags & AT_EMPTY_PATH) != 0) {
-    const int found = guarded(-1, [&] { return describe_descriptor(folder, status); });
-    return found <= 0 ? found : next_fstatat(folder, path, status, flags);
-  }
-  if (Driver* driver = owner_of(path)) {
-    return guarded(-1, [&] { return describe_path(*driver, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, status); });
-  }
-  if (folder != AT_FDCWD) {
-    const std::string joined = guarded(std::string(), [&] { return path_in_folder(folder, path); });
-    if (!joined.empty()) {
-      if (Driver* driver = Driver::get()) {
-        return guarded(-1, [&] { return describe_path(*driver, joined.c_str(), (flags & AT_SYMLINK_NOFOLLOW) == 0, status); });
-      }
-    }
-  }
-  return next_fstatat(folder, path, status, flags);
+  const int found = stat_ours(folder, path, status, flags);
+  return found == 1 ? next_fstatat(folder, path, status, flags) : found;
 }
 
 int fstat_any(int fd, struct stat* status) { return stat_any(fd, "", status, AT_EMPTY_PATH); }
@@ -310,6 +328,20 @@ KERNCAP_EXPORT int lstat64(const char* path, struct stat64* status) noexcept {
 KERNCAP_EXPORT int fstat64(int fd, struct stat64* status) noexcept { return fstat_any(fd, plain(status)); }
 KERNCAP_EXPORT int fstatat64(int folder, const char* path, struct stat64* status, int flags) noexcept {
   return stat_any(folder, path, plain(status), flags);
+}
+KERNCAP_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* result) noexcept {
+  struct stat status;
+  const int found = stat_ours(folder, path, &status, flags);
+  if (found == 1) return next_statx(folder, path, flags, mask, result);
+  if (found == 0) convert(status, result);
+  return found;
+}
+// `ls -l` asks for security contexts and access lists.
+KERNCAP_EXPORT ssize_t getxattr(const char* path, const char* name, void* value, size_t size) noexcept {
+  return owner_of(path) == nullptr ? next_getxattr(path, name, value, size) : fail_with(ENOTSUP);
+}
+KERNCAP_EXPORT ssize_t lgetxattr(const char* path, const char* name, void* value, size_t size) noexcept {
+  return owner_of(path) == nullptr ? next_lgetxattr(path, name, value, size) : fail_with(ENOTSUP);
 }
 // Programs linked against a glibc older than 2.33 call these instead.
 KERNCAP_EXPORT int __xstat(int, const char* path, struct stat* status) { return stat_any(AT_FDCWD, path, status, 0); }

@@ -17,7 +17,12 @@ using namespace kerncap::softgpu;  // NOLINT: the functions below must be global
 namespace {
 
 struct Listing {
-  std::vector<std::pair<std::string, unsigned char>> entries;
+  struct Entry {
+    std::string name;
+    unsigned char type;
+    unsigned long inode;
+  };
+  std::vector<Entry> entries;
   std::size_t position = 0;
   int fd = -1;
   dirent entry{};
@@ -58,10 +63,10 @@ DIR* list(Driver& driver, const std::string& path, int fd) {
   }
   auto listing = std::make_unique<Listing>();
   listing->fd = fd;
-  listing->entries = {{".", DT_DIR}, {"..", DT_DIR}};
+  listing->entries = {{".", DT_DIR, node->inode}, {"..", DT_DIR, node->inode}};
   for (const std::string& name : node->children) {
     const TreeNode* child = driver.tree.find_link(resolved + "/" + name);
-    listing->entries.emplace_back(name, child == nullptr ? static_cast<unsigned char>(DT_UNKNOWN) : type_of(*child));
+    if (child != nullptr) listing->entries.push_back({name, type_of(*child), child->inode});
   }
   const std::lock_guard lock(known().mutex);
   known().listings.insert(listing.get());
@@ -71,9 +76,9 @@ DIR* list(Driver& driver, const std::string& path, int fd) {
 
 dirent* read(Listing& listing) {
   if (listing.position == listing.entries.size()) return nullptr;
-  const auto& [name, type] = listing.entries[listing.position++];
+  const auto& [name, type, inode] = listing.entries[listing.position++];
   listing.entry = {};
-  listing.entry.d_ino = listing.position;
+  listing.entry.d_ino = inode;
   listing.entry.d_off = static_cast<off_t>(listing.position);
   listing.entry.d_reclen = sizeof listing.entry;
   listing.entry.d_type = type;

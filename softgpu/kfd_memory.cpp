@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <vector>
@@ -99,7 +100,7 @@ int Driver::get_dmabuf_info(void* arguments) {
   if (buffer == nullptr) return -EINVAL;
   args.size = buffer->size();
   args.metadata_size = 0;
-  args.gpu_id = buffer->device()->gpu_id;
+  args.gpu_id = devices[std::min<std::size_t>(buffer->device_index(), devices.size() - 1)]->gpu_id;
   args.flags = buffer->flags();
   return 0;
 }

@@ -198,6 +198,8 @@ void add_drm_nodes(VirtualTree& tree, const Configuration& configuration, unsign
   const Architecture& gpu = *configuration.devices[index];
   const unsigned render = first_render_minor + index;
   const std::string device = path_of("/sys/class/drm/card%u/device", index);
+  tree.add_link(device + "/subsystem", "/sys/bus/pci");
+  tree.add_link(device + "/driver", "/sys/bus/pci/drivers/amdgpu");
   const std::string slot = path_of("0000:%02x:00.0", 0x20u + index);
 
   tree.add_drm_device(path_of("/dev/dri/renderD%u", render), render);
@@ -238,6 +240,7 @@ VirtualTree build_topology(const Configuration& configuration) {
                 "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
   tree.add_text("/sys/module/amdgpu/initstate", "live\n");
   tree.add_text("/sys/module/amdgpu/version", "6.8.5\n");
+  tree.add_folder("/sys/module/amdgpu/holders");
   tree.add_text("/proc/modules", "amdgpu 9920512 1 - Live 0x0000000000000000\n");
   add_cpu_node(tree, configuration);
   for (unsigned index = 0; index < configuration.devices.size(); ++index) {

@@ -61,6 +61,7 @@ TreeNode& VirtualTree::insert(const std::string& path, NodeKind kind) {
   }
   TreeNode& node = nodes_[path];
   node.kind = kind;
+  node.inode = nodes_.size();
   const std::size_t slash = path.rfind('/');
   if (slash != 0 && slash != std::string::npos) {
     const std::string parent = path.substr(0, slash);

@@ -15,6 +15,7 @@ struct TreeNode {
   NodeKind kind = NodeKind::folder;
   std::string text;                   // a file's content, or a link's target
   unsigned minor = 0;                 // of a DRM device
+  unsigned long inode = 0;            // unique in the tree
   std::vector<std::string> children;  // names inside a folder
 };
 
