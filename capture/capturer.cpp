@@ -23,17 +23,6 @@ constexpr std::uint16_t header_field(unsigned value, unsigned shift) {
   return static_cast<std::uint16_t>(value << shift);
 }
 
-// With the GPU as its only consumer the runtime gives a signal no interrupt event, of which a process has few (4096 with
-// the KFD driver) and which belong to the application. We look at such signals instead of waiting on them.
-hsa_signal_t new_signal(hsa_agent_t gpu) {
-  hsa_signal_t signal{};
-  const hsa_status_t status = runtime().core.hsa_signal_create_fn(1, 1, &gpu, &signal);
-  if (status != HSA_STATUS_SUCCESS)
-    fail(ExitCode::environment, "cannot create a signal to hold the kernel with (status {:#x})",
-         static_cast<unsigned>(status));
-  return signal;
-}
-
 void open_gate(hsa_signal_t signal) {
   if (signal.handle != 0) runtime().core.hsa_signal_store_screlease_fn(signal, 0);
 }
@@ -108,8 +97,9 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
     session_.hold.begin();
     const std::lock_guard lock(mutex_);
     request.epoch = ++epoch_;
-    queue.pending.fetch_add(1);
     queue_.push_back(request);
+    queue.gated_epoch.store(request.epoch, std::memory_order_release);  // by the packets that the caller writes now
+    if (!busy_ && queue_.size() == 1) set_gate(request);
     if (!started_) {
       start_thread([this] { run(); });
       started_ = true;
@@ -121,7 +111,7 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
     const std::lock_guard lock(mutex_);
     if (!queue_.empty() && queue_.back().epoch == request.epoch && request.epoch != 0) {  // no thread could be started
       queue_.pop_back();
-      queue.pending.fetch_sub(1);
+      set_next_gate();
       session_.hold.end();
     }
     return false;
@@ -147,6 +137,17 @@ void Capturer::rewrite(const Request& request, std::vector<hsa_kernel_dispatch_p
   add(last);
 }
 
+void Capturer::set_gate(const Request& request) {
+  gate_ = {request.epoch, request.release};
+  active_epoch_.store(request.epoch, std::memory_order_release);
+}
+
+void Capturer::set_next_gate() {
+  if (!queue_.empty()) return set_gate(queue_.front());
+  gate_ = {};
+  active_epoch_.store(0, std::memory_order_release);
+}
+
 Capturer::Gate Capturer::current_gate() const {
   const std::lock_guard lock(mutex_);
   return gate_;
@@ -164,9 +165,8 @@ void Capturer::run() noexcept {
     Request request = queue_.front();
     queue_.pop_front();
     busy_ = true;
-    gate_ = {request.epoch, request.release};
+    set_gate(request);
     lock.unlock();
-    active_epoch_.store(request.epoch, std::memory_order_release);
     process(request);
     lock.lock();
     busy_ = false;
@@ -179,14 +179,12 @@ void Capturer::process(Request& request) noexcept {
   bool released = false;
   const auto let_go = [&] {
     if (std::exchange(released, true)) return;
-    active_epoch_.store(0, std::memory_order_release);
     {
       const std::lock_guard lock(mutex_);
-      gate_ = {};
+      set_next_gate();
     }
     open_gate(request.gate);
     open_gate(request.release);
-    request.queue->pending.fetch_sub(1);
     session_.hold.end();
   };
   try {
@@ -212,8 +210,8 @@ void Capturer::process(Request& request) noexcept {
     session_.fail(error.what());
   }
   let_go();
-  // No packet names the kernel's own signals any more. Barriers on other queues may still name the gates, and nobody tells
-  // when they have passed: the gates stay, 128 bytes for each captured dispatch.
+  // No packet names the kernel's own signals any more. Barriers on other queues may still name the gates, and nobody
+  // tells when they have passed: the gates stay, 128 bytes for each captured dispatch.
   const auto never = [] { return false; };
   if (wait_for(request.done, milliseconds(100), never) && wait_for(request.drained, milliseconds(0), never)) {
     runtime().core.hsa_signal_destroy_fn(request.done);
@@ -258,8 +256,7 @@ void Capturer::capture(Request& request, snapshot::Dispatch& dispatch) {
 void Capturer::drain_other_queues(const Request& request) {
   struct Waiting {
     Queue* queue;
-    hsa_signal_t drained;
-    bool ours;  // to destroy
+    hsa_signal_t mark;  // 0: no mark could be put there
   };
   std::vector<Waiting> waiting;
   const CoreApiTable& core = runtime().core;
@@ -268,29 +265,21 @@ void Capturer::drain_other_queues(const Request& request) {
     const std::lock_guard lock(session_.queues_mutex);
     queues = session_.queues;
   }
-  unsigned undrained = 0;
+  const auto gated = [&](const Queue& queue) {
+    return queue.gated_epoch.load(std::memory_order_acquire) >= request.epoch;
+  };
   for (Queue* queue : queues) {
     if (queue == request.queue || !queue->alive) continue;
-    if (queue->pending.load() != 0) {  // another wanted dispatch is held there, with a drain of its own before it
-      const std::lock_guard lock(mutex_);
-      for (const Request& other : queue_)
-        if (other.queue == queue) {
-          waiting.push_back({queue, other.drained, false});
-          break;
-        }
-      continue;
-    }
-    // A single-producer queue has no place for a packet of ours, nor has a full one: its next packet is gated instead.
+    // A single-producer queue has no place for a packet of ours, nor has a full one: the application's next packet
+    // there brings the gate.
     const std::uint64_t size = queue->queue->size;
     const std::uint64_t used = core.hsa_queue_load_write_index_scacquire_fn(queue->queue) -
                                core.hsa_queue_load_read_index_scacquire_fn(queue->queue);
-    if (queue->type == HSA_QUEUE_TYPE_SINGLE || used + 4 > size) {
-      queue->gate_wanted.store(request.epoch, std::memory_order_release);
-      if (queue->used.load()) ++undrained;
+    if (gated(*queue) || queue->type == HSA_QUEUE_TYPE_SINGLE || used + 4 > size) {
+      waiting.push_back({queue, {}});
       continue;
     }
-    const hsa_signal_t drained = new_signal(queue->agent);
-    const hsa_barrier_and_packet_t mark = drain_mark(drained);
+    const hsa_barrier_and_packet_t mark = drain_mark(new_signal(queue->agent));
     const std::uint64_t index = core.hsa_queue_add_write_index_scacq_screl_fn(queue->queue, 1);
     auto* slot = static_cast<hsa_barrier_and_packet_t*>(queue->queue->base_address) + index % size;
     // The header last: it hands the packet over.
@@ -299,14 +288,23 @@ void Capturer::drain_other_queues(const Request& request) {
     *slot = body;
     __atomic_store_n(&slot->header, mark.header, __ATOMIC_RELEASE);
     core.hsa_signal_store_screlease_fn(queue->queue->doorbell_signal, static_cast<hsa_signal_value_t>(index));
-    waiting.push_back({queue, drained, true});
+    waiting.push_back({queue, mark.completion_signal});
   }
   const auto end = steady_clock::now() + milliseconds(session_.config.drain_timeout_ms);
+  unsigned undrained = 0;
   for (const Waiting& w : waiting) {
+    if (!w.queue->used.load() && w.mark.handle == 0) continue;  // has never done anything
     const auto left = std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(end - steady_clock::now()));
-    const bool idle = wait_for(w.drained, left, [] { return false; });
+    // The gate that stands there may have come with a packet of the application, which overtook the mark.
+    const auto drained = [&] {
+      const hsa_signal_t signal{gated(*w.queue) ? w.queue->drain_signal.load() : w.mark.handle};
+      return signal.handle != 0 && core.hsa_signal_load_scacquire_fn(signal) < 1;
+    };
+    const auto limit = steady_clock::now() + left;
+    bool idle = drained();
+    for (; !idle && steady_clock::now() < limit; idle = drained())
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
     if (!idle) ++undrained;
-    if (idle && w.ours) core.hsa_signal_destroy_fn(w.drained);
   }
   if (undrained != 0)
     session_.note(

@@ -59,6 +59,8 @@ class Capturer {
 
  private:
   void run() noexcept;
+  void set_gate(const Request& request);  // with mutex_ held
+  void set_next_gate();                   // likewise
   void process(Request& request) noexcept;
   void capture(Request& request, snapshot::Dispatch& dispatch);
   void drain_other_queues(const Request& request);

@@ -42,7 +42,8 @@ void Profiler::rewrite(Queue& queue, const KernelObject& kernel, const hsa_kerne
     if (!free_signals_.empty()) {
       signal = free_signals_.back();
       free_signals_.pop_back();
-    } else if (signals_ < most_signals && core.hsa_signal_create_fn(1, 1, &queue.agent, &signal) == HSA_STATUS_SUCCESS) {
+    } else if (signals_ < most_signals &&
+               core.hsa_signal_create_fn(1, 1, &queue.agent, &signal) == HSA_STATUS_SUCCESS) {
       ++signals_;
     }
     if (signal.handle == 0) {  // counted, not timed

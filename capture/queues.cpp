@@ -7,6 +7,7 @@
 #include "capture/capturer.h"
 #include "capture/profiler.h"
 #include "capture/session.h"
+#include "core/support/error.h"
 
 #include <fmt/format.h>
 
@@ -67,26 +68,29 @@ class Rewriter {
     if (changed_) out_.push_back(packet);
   }
 
-  // Another queue's capture is under way: what comes after our gate does not run before it is over. True when the
-  // packet was the worker's drain mark and has been written.
+  // A capture on another queue is under way: what comes from here on does not run before it is over. The gate stands
+  // before the first packet that the application submits meanwhile (which may wait for the held kernel, and would never
+  // let the worker's mark through), or behind the worker's drain mark, whichever comes first. True when the packet was
+  // that mark and has been written.
   bool gate(std::uint64_t i, const Packet& packet) {
     const std::uint64_t epoch = session_.capturer->current_epoch();
+    const bool held = epoch != 0 && queue_.gated_epoch.load(std::memory_order_relaxed) < epoch;
     hsa_barrier_and_packet_t mark;
     std::memcpy(&mark, &packet, sizeof mark);
     const bool drain = packet_type(packet) == HSA_PACKET_TYPE_BARRIER_AND && mark.reserved2 == drain_magic;
-    const bool held = epoch != 0 && queue_.gated_epoch.load(std::memory_order_relaxed) < epoch &&
-                      (drain || queue_.gate_wanted.load(std::memory_order_acquire) == epoch);
     if (!drain && !held) return false;
     change_from(i);
-    if (drain) {
-      mark.reserved2 = 0;
-      out_.push_back(as_packet(mark));
-    }
+    mark.reserved2 = 0;
     const Capturer::Gate gate = session_.capturer->current_gate();
-    if (held && gate.epoch == epoch) {
-      queue_.gated_epoch.store(epoch, std::memory_order_relaxed);
-      out_.push_back(as_packet(barrier(gate.release, {})));
+    if (!held || gate.epoch != epoch) {  // gated already, or just over
+      if (drain) out_.push_back(as_packet(mark));
+      return drain;
     }
+    const hsa_signal_t drained = drain ? mark.completion_signal : new_signal(queue_.agent);
+    out_.push_back(as_packet(barrier({}, drained)));
+    out_.push_back(as_packet(barrier(gate.release, {})));
+    queue_.drain_signal.store(drained.handle, std::memory_order_relaxed);
+    queue_.gated_epoch.store(epoch, std::memory_order_release);
     return drain;
   }
 
@@ -229,6 +233,15 @@ hsa_barrier_and_packet_t barrier(hsa_signal_t dependency, hsa_signal_t completio
   packet.dep_signal[0] = dependency;
   packet.completion_signal = completion;
   return packet;
+}
+
+hsa_signal_t new_signal(hsa_agent_t gpu) {
+  hsa_signal_t signal{};
+  const hsa_status_t status = runtime().core.hsa_signal_create_fn(1, 1, &gpu, &signal);
+  if (status != HSA_STATUS_SUCCESS)
+    support::fail(support::ExitCode::environment, "cannot create a signal to hold a kernel with (status {:#x})",
+                  static_cast<unsigned>(status));
+  return signal;
 }
 
 hsa_barrier_and_packet_t drain_mark(hsa_signal_t completion) {

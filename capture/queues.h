@@ -18,10 +18,12 @@ struct Queue {
   void (*error_callback)(hsa_status_t, hsa_queue_t*, void*) = nullptr;  // the application's
   void* error_data = nullptr;
   std::atomic<bool> alive{true};
-  std::atomic<bool> used{false};              // has seen a packet
-  std::atomic<unsigned> pending{0};           // captures whose packets lie gated on this queue
-  std::atomic<std::uint64_t> gated_epoch{0};  // the last capture whose gate holds this queue's further packets
-  std::atomic<std::uint64_t> gate_wanted{0};  // the capture that wants the next packet to be gated without a drain mark
+  std::atomic<bool> used{false};  // has seen a packet
+
+  // The last capture whose gate holds this queue's further packets, and the signal that says when what came before is
+  // done (0: none could be made). Written under the runtime's queue lock.
+  std::atomic<std::uint64_t> gated_epoch{0};
+  std::atomic<std::uint64_t> drain_signal{0};
 
   // kernel_object -> KernelObject, because the registry has a lock. Used under the runtime's queue lock only.
   struct Known {
@@ -36,10 +38,15 @@ const char* queue_type_name(hsa_queue_type32_t type);
 
 // The packets that a capture puts around a kernel.
 hsa_barrier_and_packet_t barrier(hsa_signal_t dependency, hsa_signal_t completion);
-hsa_barrier_and_packet_t drain_mark(
-    hsa_signal_t completion);  // by a worker, on another queue; the callback adds the gate
+// The worker's, on another queue; the callback adds the gate.
+hsa_barrier_and_packet_t drain_mark(hsa_signal_t completion);
 
 bool tables_are_ours(const HsaApiTable& table);  // replaced before and not reset since
+
+// The GPU as the only consumer: no interrupt event, of which a process has few (4096 with the KFD driver) and which
+// belong to the application. Such signals are looked at, not waited on. Throws Error{environment}.
+hsa_signal_t new_signal(hsa_agent_t gpu);
+
 void replace_queue_functions(HsaApiTable& table);
 
 }  // namespace kerncap::capture

@@ -200,6 +200,7 @@ TEST_F(CapturedMemory, PointersIntoCodeAreFoundAndNamed) {
 TEST_F(CapturedMemory, AmongStreamsThatDependOnEachOther) {
   CAPTURE_OR_RETURN("streams", "transform");
   expect_in_place(run_.value("address"), run_.value("words"));
+  EXPECT_THAT(run_.only()->notes, ::testing::IsEmpty());  // every other queue was idle
 }
 
 TEST_F(CapturedMemory, AfterAForkOfTheProcess) {
