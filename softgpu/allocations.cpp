@@ -36,7 +36,8 @@ std::uint64_t Allocations::add(std::uint32_t gpu_id, Allocation allocation) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t handle = std::uint64_t{gpu_id} << 32 | next_handle_++;
   allocation.handle = handle;
-  if (allocation.user_memory != nullptr) widen(reinterpret_cast<std::uint64_t>(allocation.user_memory), allocation.size);
+  if (allocation.user_memory != nullptr)
+    widen(reinterpret_cast<std::uint64_t>(allocation.user_memory), allocation.size);
   allocations_.emplace(handle, std::move(allocation));
   return handle;
 }
@@ -125,7 +126,8 @@ void Allocations::unmap_shared(Device& device, std::uint64_t address, std::uint6
   quiesce_();
 }
 
-void Allocations::host_unmapped(std::uint64_t address, std::uint64_t size, std::span<const std::unique_ptr<Device>> devices) {
+void Allocations::host_unmapped(std::uint64_t address, std::uint64_t size,
+                                std::span<const std::unique_ptr<Device>> devices) {
   const std::uint64_t end = address + size;
   if (end <= lowest_.load(std::memory_order_relaxed) || address >= highest_.load(std::memory_order_relaxed)) return;
   bool changed = false;

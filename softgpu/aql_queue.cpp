@@ -31,19 +31,27 @@ std::uint64_t completion_signal_of(const std::byte* packet) {
 
 bool satisfied(hsa_signal_condition32_t condition, std::int64_t value, std::int64_t reference) {
   switch (condition) {
-    case HSA_SIGNAL_CONDITION_EQ: return value == reference;
-    case HSA_SIGNAL_CONDITION_NE: return value != reference;
-    case HSA_SIGNAL_CONDITION_LT: return value < reference;
-    default: return value >= reference;
+    case HSA_SIGNAL_CONDITION_EQ:
+      return value == reference;
+    case HSA_SIGNAL_CONDITION_NE:
+      return value != reference;
+    case HSA_SIGNAL_CONDITION_LT:
+      return value < reference;
+    default:
+      return value >= reference;
   }
 }
 
 abi::QueueException exception_of(DispatchStatus status) {
   switch (status) {
-    case DispatchStatus::illegal_instruction: return abi::QueueException::wave_illegal_instruction;
-    case DispatchStatus::bad_packet: return abi::QueueException::packet_code_invalid;
-    case DispatchStatus::trap: return abi::QueueException::wave_abort;
-    default: return abi::QueueException::wave_trap;
+    case DispatchStatus::illegal_instruction:
+      return abi::QueueException::wave_illegal_instruction;
+    case DispatchStatus::bad_packet:
+      return abi::QueueException::packet_code_invalid;
+    case DispatchStatus::trap:
+      return abi::QueueException::wave_abort;
+    default:
+      return abi::QueueException::wave_trap;
   }
 }
 
@@ -100,10 +108,14 @@ Progress AqlQueue::process_packets() noexcept {
       return Progress::idle;
     }
     switch (process(address, packet, index)) {
-      case Step::next: break;
-      case Step::wait: return turn == 0 ? Progress::waiting : Progress::some;
-      case Step::running: return Progress::some;
-      case Step::stopped: return Progress::idle;
+      case Step::next:
+        break;
+      case Step::wait:
+        return turn == 0 ? Progress::waiting : Progress::some;
+      case Step::running:
+        return Progress::some;
+      case Step::stopped:
+        return Progress::idle;
     }
   }
   return Progress::some;
@@ -124,8 +136,10 @@ AqlQueue::Step AqlQueue::process(std::uint64_t address, std::byte* packet, std::
   const unsigned type = (header >> HSA_PACKET_HEADER_TYPE) & ((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
   Step step = Step::next;
   switch (type) {
-    case HSA_PACKET_TYPE_INVALID: return Step::wait;  // reserved, not yet written
-    case HSA_PACKET_TYPE_KERNEL_DISPATCH: return start(address, packet, index);
+    case HSA_PACKET_TYPE_INVALID:
+      return Step::wait;  // reserved, not yet written
+    case HSA_PACKET_TYPE_KERNEL_DISPATCH:
+      return start(address, packet, index);
     case HSA_PACKET_TYPE_BARRIER_AND:
     case HSA_PACKET_TYPE_BARRIER_OR: {
       hsa_barrier_and_packet_t barrier;
@@ -142,8 +156,12 @@ AqlQueue::Step AqlQueue::process(std::uint64_t address, std::byte* packet, std::
       if (!none_given && !(type == HSA_PACKET_TYPE_BARRIER_AND ? all : any)) step = Step::wait;
       break;
     }
-    case HSA_PACKET_TYPE_VENDOR_SPECIFIC: step = process_vendor(packet); break;
-    default: return refuse(abi::QueueException::packet_unsupported, "packet type " + std::to_string(type) + " is not supported");
+    case HSA_PACKET_TYPE_VENDOR_SPECIFIC:
+      step = process_vendor(packet);
+      break;
+    default:
+      return refuse(abi::QueueException::packet_unsupported,
+                    "packet type " + std::to_string(type) + " is not supported");
   }
   if (step != Step::next) return step;
   const std::uint64_t now = gpu_ticks();
@@ -159,7 +177,8 @@ AqlQueue::Step AqlQueue::process_vendor(std::byte* packet) noexcept {
     return Step::next;
   }
   if (format != HSA_AMD_PACKET_TYPE_BARRIER_VALUE) {
-    return refuse(abi::QueueException::packet_vendor_unsupported, "vendor packet format " + std::to_string(format) + " is not supported");
+    return refuse(abi::QueueException::packet_vendor_unsupported,
+                  "vendor packet format " + std::to_string(format) + " is not supported");
   }
   hsa_amd_barrier_value_packet_t barrier;
   std::memcpy(&barrier, packet, sizeof barrier);
@@ -250,14 +269,16 @@ void AqlQueue::print_counters(const Running& running, std::uint64_t end) noexcep
   char line[640];
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::snprintf(line, sizeof line,
-                "{\"kernel_object\":\"0x%llx\",\"queue\":%u,\"dispatch\":%llu,\"nanoseconds\":%llu,\"workgroups\":%llu,\"waves\":%llu,"
-                "\"wave_instructions\":%llu,\"valu\":%llu,\"salu\":%llu,\"vmem\":%llu,\"smem\":%llu,\"lds\":%llu,\"branches\":%llu,"
+                "{\"kernel_object\":\"0x%llx\",\"queue\":%u,\"dispatch\":%llu,\"nanoseconds\":%llu,\"workgroups\":%llu,"
+                "\"waves\":%llu,"
+                "\"wave_instructions\":%llu,\"valu\":%llu,\"salu\":%llu,\"vmem\":%llu,\"smem\":%llu,\"lds\":%llu,"
+                "\"branches\":%llu,"
                 "\"bytes_read\":%llu,\"bytes_written\":%llu}",
                 number(running.request.packet.kernel_object), description_.id, number(running.request.dispatch_id),
                 number((end - running.start) * (1'000'000'000 / gpu_clock_hertz)), number(counters.workgroups),
-                number(counters.waves), number(counters.wave_instructions), number(counters.valu), number(counters.salu),
-                number(counters.vmem), number(counters.smem), number(counters.lds), number(counters.branches),
-                number(counters.bytes_read), number(counters.bytes_written));
+                number(counters.waves), number(counters.wave_instructions), number(counters.valu),
+                number(counters.salu), number(counters.vmem), number(counters.smem), number(counters.lds),
+                number(counters.branches), number(counters.bytes_read), number(counters.bytes_written));
   report(line);
 }
 

@@ -1,5 +1,5 @@
-// The packet processor of AQL queues: HSA Runtime Specification 1.2, section 2.9 "Architected Queuing Language packets",
-// and AMD's vendor packets (hsa_amd_vendor_packet_header_t in <hsa/hsa_ext_amd.h>).
+// The packet processor of AQL queues: HSA Runtime Specification 1.2, section 2.9 "Architected Queuing Language
+// packets", and AMD's vendor packets (hsa_amd_vendor_packet_header_t in <hsa/hsa_ext_amd.h>).
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 namespace kerncap::softgpu {
 
 struct AqlOptions {
-  std::uint64_t seed = 0;   // passed to every dispatch
-  bool counters = false;    // one JSON line on standard error per dispatch
+  std::uint64_t seed = 0;  // passed to every dispatch
+  bool counters = false;   // one JSON line on standard error per dispatch
 };
 
 class AqlQueue : public Queue, private DispatchHost {
@@ -43,8 +43,8 @@ class AqlQueue : public Queue, private DispatchHost {
   void interrupt(std::uint32_t event_id) noexcept override { events_.set(event_id); }
 
   AqlOptions options_;
-  bool active_ = false;                // rung, and not yet drained
-  std::shared_ptr<Running> running_;   // under mutex_
+  bool active_ = false;               // rung, and not yet drained
+  std::shared_ptr<Running> running_;  // under mutex_
 };
 
 }  // namespace kerncap::softgpu

@@ -10,8 +10,8 @@ namespace kerncap::softgpu {
 
 struct Device;
 
-// One memfd, mapped once by us (the alias, readable and writable, that the page tables point to) and any number of times
-// by the application. The file's inode is the identity of the buffer across descriptors and processes.
+// One memfd, mapped once by us (the alias, readable and writable, that the page tables point to) and any number of
+// times by the application. The file's inode is the identity of the buffer across descriptors and processes.
 class Buffer {
  public:
   // VRAM counts against `device`'s memory; null when there is not enough left or the system refuses.

@@ -70,7 +70,8 @@ Configuration read_configuration(EnvironmentLookup lookup) {
 
   if (const char* size = lookup("KERNCAP_SOFTGPU_VRAM"); size != nullptr && *size != '\0') {
     if (!parse_size(size, &result.vram) || result.vram < smallest_vram) {
-      result.problem = std::string("KERNCAP_SOFTGPU_VRAM is '") + size + "'; it must be a size of at least 64M, such as 8G";
+      result.problem =
+          std::string("KERNCAP_SOFTGPU_VRAM is '") + size + "'; it must be a size of at least 64M, such as 8G";
       result.devices.clear();
       return result;
     }

@@ -10,13 +10,13 @@
 namespace kerncap::softgpu {
 
 struct Configuration {
-  std::vector<const Architecture*> devices;            // KERNCAP_SOFTGPU_ARCH, "gfx90a,gfx1030"; empty: the library is inert
-  std::uint64_t vram = std::uint64_t{4} << 30;         // KERNCAP_SOFTGPU_VRAM, bytes per device
-  unsigned threads = 1;                                // KERNCAP_SOFTGPU_THREADS; 0 in the environment: one per core
-  std::uint64_t seed = 0;                              // KERNCAP_SOFTGPU_SEED
-  bool large_bar = false;                              // KERNCAP_SOFTGPU_LARGE_BAR: device memory that the CPU can address
-  bool counters = false;                               // KERNCAP_SOFTGPU_COUNTERS: one JSON line per dispatch on stderr
-  std::string problem;                                 // why `devices` is empty although something was asked for
+  std::vector<const Architecture*> devices;     // KERNCAP_SOFTGPU_ARCH, "gfx90a,gfx1030"; empty: the library is inert
+  std::uint64_t vram = std::uint64_t{4} << 30;  // KERNCAP_SOFTGPU_VRAM, bytes per device
+  unsigned threads = 1;                         // KERNCAP_SOFTGPU_THREADS; 0 in the environment: one per core
+  std::uint64_t seed = 0;                       // KERNCAP_SOFTGPU_SEED
+  bool large_bar = false;                       // KERNCAP_SOFTGPU_LARGE_BAR: device memory that the CPU can address
+  bool counters = false;                        // KERNCAP_SOFTGPU_COUNTERS: one JSON line per dispatch on stderr
+  std::string problem;                          // why `devices` is empty although something was asked for
 };
 
 // From the given environment values (null: unset). Never fails: what cannot be understood becomes `problem`.

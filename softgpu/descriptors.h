@@ -12,14 +12,14 @@ namespace kerncap::softgpu {
 
 enum class FileKind { kfd, drm, folder };
 
-// An open file of ours. Behind each descriptor lies an empty memfd, whose inode tells whether the number still means this
-// file: close_range() and raw system calls can take it away unseen.
+// An open file of ours. Behind each descriptor lies an empty memfd, whose inode tells whether the number still means
+// this file: close_range() and raw system calls can take it away unseen.
 struct OpenFile {
   FileKind kind = FileKind::kfd;
-  Driver* driver = nullptr;        // of the process that opened it; a forked child must not use its parent's
+  Driver* driver = nullptr;  // of the process that opened it; a forked child must not use its parent's
   unsigned minor = 0;
   std::unique_ptr<DrmFile> drm;
-  std::string path;                // of a folder
+  std::string path;  // of a folder
   std::uint64_t inode = 0;
 };
 

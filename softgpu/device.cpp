@@ -52,7 +52,8 @@ bool Device::charge(std::uint64_t bytes) noexcept {
 std::shared_ptr<Buffer> Device::doorbell_page() {
   const std::lock_guard lock(mutex);
   if (doorbells == nullptr) {
-    doorbells = Buffer::create(this, doorbell_bytes, KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE);
+    doorbells =
+        Buffer::create(this, doorbell_bytes, KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE);
     if (doorbells != nullptr) std::memset(doorbells->alias(), 0xff, doorbell_bytes);
   }
   return doorbells;
@@ -84,7 +85,8 @@ InstructionSet* Device::instructions(std::string* problem) {
     if (entry == nullptr) return nullptr;
     const char* error = nullptr;
     instructions_.reset(entry(isa_interface_version, architecture->processor, &error));
-    if (instructions_ == nullptr) *problem = std::string(architecture->processor) + ": " + (error != nullptr ? error : "refused");
+    if (instructions_ == nullptr)
+      *problem = std::string(architecture->processor) + ": " + (error != nullptr ? error : "refused");
   }
   return instructions_.get();
 }

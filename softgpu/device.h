@@ -15,9 +15,9 @@
 
 namespace kerncap::softgpu {
 
-inline constexpr unsigned doorbell_count = 1024;                         // of 8 bytes each, on GFX9 and later
+inline constexpr unsigned doorbell_count = 1024;  // of 8 bytes each, on GFX9 and later
 inline constexpr std::uint64_t doorbell_bytes = doorbell_count * 8;
-inline constexpr std::uint64_t gpu_clock_hertz = 100'000'000;            // the constant clock behind timestamps
+inline constexpr std::uint64_t gpu_clock_hertz = 100'000'000;  // the constant clock behind timestamps
 
 std::uint64_t system_nanoseconds() noexcept;  // CLOCK_BOOTTIME, as KFD reports it
 inline std::uint64_t gpu_ticks() noexcept { return system_nanoseconds() / (1'000'000'000 / gpu_clock_hertz); }
@@ -33,9 +33,9 @@ struct Device {
   std::atomic<std::uint64_t> vram_used{0};
   std::shared_ptr<Buffer> doorbells;  // made with the first queue, see doorbell_page()
   bool doorbell_taken[doorbell_count] = {};
-  std::mutex mutex;                   // doorbells, instructions
+  std::mutex mutex;  // doorbells, instructions
 
-  bool charge(std::uint64_t bytes) noexcept;   // false when not that much is left
+  bool charge(std::uint64_t bytes) noexcept;  // false when not that much is left
   void release(std::uint64_t bytes) noexcept { vram_used.fetch_sub(bytes); }
   std::uint64_t available() const noexcept { return vram - std::min(vram, vram_used.load()); }
 

@@ -72,7 +72,8 @@ void* Driver::map_kfd(void* address, std::size_t size, int protection, int flags
   if (type == abi::mmap_type_doorbell) {
     Device* device = device_of(gpu_id);
     const auto page = device == nullptr ? nullptr : device->doorbell_page();
-    if (page != nullptr && size <= page->size()) return raw::map(address, size, protection, flags, page->descriptor(), 0);
+    if (page != nullptr && size <= page->size())
+      return raw::map(address, size, protection, flags, page->descriptor(), 0);
   } else if (type == abi::mmap_type_mmio) {
     // The host-data-path flush registers: writes go nowhere.
     return raw::map(address, size, protection, (flags & ~MAP_SHARED) | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -84,7 +85,8 @@ void* Driver::map_kfd(void* address, std::size_t size, int protection, int flags
 void* Driver::map_drm(void* address, std::size_t size, int protection, int flags, std::uint64_t offset) {
   std::uint64_t inside = 0;
   const auto buffer = allocations.buffer_at(offset, &inside);
-  if (buffer == nullptr || inside > buffer->size() || size > ((buffer->size() - inside + 4095) & ~std::uint64_t{4095})) {
+  if (buffer == nullptr || inside > buffer->size() ||
+      size > ((buffer->size() - inside + 4095) & ~std::uint64_t{4095})) {
     errno = EINVAL;
     return MAP_FAILED;
   }

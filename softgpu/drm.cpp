@@ -89,9 +89,15 @@ int DrmFile::version(void* arguments) {
 int DrmFile::get_cap(void* arguments) {
   auto& cap = *static_cast<drm_get_cap*>(arguments);
   switch (cap.capability) {
-    case DRM_CAP_PRIME: cap.value = DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT; return 0;
-    case DRM_CAP_TIMESTAMP_MONOTONIC: cap.value = 1; return 0;
-    default: cap.value = 0; return 0;
+    case DRM_CAP_PRIME:
+      cap.value = DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT;
+      return 0;
+    case DRM_CAP_TIMESTAMP_MONOTONIC:
+      cap.value = 1;
+      return 0;
+    default:
+      cap.value = 0;
+      return 0;
   }
 }
 
@@ -121,13 +127,23 @@ int DrmFile::amdgpu_info(void* arguments) {
   auto* reply = reinterpret_cast<std::byte*>(info.return_pointer);
   if (reply == nullptr) return -EINVAL;
   std::memset(reply, 0, info.return_size);  // what is not known below reads as zero: registers, sensors, firmware
-  const auto answer = [&](const auto& value) { std::memcpy(reply, &value, std::min<std::size_t>(info.return_size, sizeof value)); };
+  const auto answer = [&](const auto& value) {
+    std::memcpy(reply, &value, std::min<std::size_t>(info.return_size, sizeof value));
+  };
   const Architecture& gpu = *device_.architecture;
   switch (info.query) {
-    case AMDGPU_INFO_ACCEL_WORKING: answer(std::uint32_t{1}); break;
-    case AMDGPU_INFO_HW_IP_COUNT: answer(std::uint32_t{1}); break;
-    case AMDGPU_INFO_TIMESTAMP: answer(gpu_ticks()); break;
-    case AMDGPU_INFO_VRAM_USAGE: answer(device_.vram_used.load()); break;
+    case AMDGPU_INFO_ACCEL_WORKING:
+      answer(std::uint32_t{1});
+      break;
+    case AMDGPU_INFO_HW_IP_COUNT:
+      answer(std::uint32_t{1});
+      break;
+    case AMDGPU_INFO_TIMESTAMP:
+      answer(gpu_ticks());
+      break;
+    case AMDGPU_INFO_VRAM_USAGE:
+      answer(device_.vram_used.load());
+      break;
     case AMDGPU_INFO_VRAM_GTT: {
       drm_amdgpu_info_vram_gtt sizes{};
       sizes.vram_size = sizes.gtt_size = device_.vram;
@@ -168,7 +184,8 @@ int DrmFile::amdgpu_info(void* arguments) {
       answer(device);
       break;
     }
-    default: break;
+    default:
+      break;
   }
   return 0;
 }
@@ -178,7 +195,8 @@ int DrmFile::amdgpu_gem_create(void* arguments) {
   const std::uint64_t size = (create.in.bo_size + page_mask) & ~page_mask;
   if (size == 0 || size < create.in.bo_size) return -EINVAL;
   std::uint32_t flags = KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
-  flags |= (create.in.domains & AMDGPU_GEM_DOMAIN_VRAM) != 0 ? KFD_IOC_ALLOC_MEM_FLAGS_VRAM : KFD_IOC_ALLOC_MEM_FLAGS_GTT;
+  flags |=
+      (create.in.domains & AMDGPU_GEM_DOMAIN_VRAM) != 0 ? KFD_IOC_ALLOC_MEM_FLAGS_VRAM : KFD_IOC_ALLOC_MEM_FLAGS_GTT;
   if ((create.in.domain_flags & AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED) != 0) flags |= KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
   auto buffer = Buffer::create(&device_, size, flags);
   if (buffer == nullptr) return -ENOMEM;

@@ -22,8 +22,8 @@ constexpr std::uint64_t slice_instructions = 20'000;
 thread_local bool engine_thread = false;
 
 struct PauseStep {
-  unsigned until;              // quiet rounds
-  std::uint64_t nanoseconds;   // 0: only yield
+  unsigned until;             // quiet rounds
+  std::uint64_t nanoseconds;  // 0: only yield
 };
 // The first worker looks after doorbells; quiet time grows from yielding to a look per millisecond.
 constexpr PauseStep first_worker[] = {{300, 0}, {2'000, 20'000}, {6'000, 100'000}, {~0u, 1'000'000}};
@@ -154,7 +154,8 @@ void Engine::run(unsigned number) noexcept {
     if (busy) {
       quiet = 0;
     } else {
-      pause(bell, heard, std::ranges::find_if(steps, [&](const PauseStep& step) { return quiet < step.until; })->nanoseconds);
+      pause(bell, heard,
+            std::ranges::find_if(steps, [&](const PauseStep& step) { return quiet < step.until; })->nanoseconds);
       if (quiet + 1 < steps.back().until) ++quiet;
     }
   }

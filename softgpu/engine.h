@@ -11,8 +11,8 @@
 
 namespace kerncap::softgpu {
 
-// Threads start with the first queue and run until the process ends: user-mode queues are rung by plain stores to memory, so
-// somebody has to look. An idle engine looks about a thousand times a second. Never destroyed.
+// Threads start with the first queue and run until the process ends: user-mode queues are rung by plain stores to
+// memory, so somebody has to look. An idle engine looks about a thousand times a second. Never destroyed.
 class Engine {
  public:
   explicit Engine(unsigned threads) : workers_(threads) {}
@@ -27,8 +27,8 @@ class Engine {
   // Look now: somebody is about to wait for the GPU.
   void wake() noexcept;
 
-  // Returns when every thread has left the slice it was in, so that none still uses a translation that was removed from a
-  // page table before. At once when the caller is an engine thread.
+  // Returns when every thread has left the slice it was in, so that none still uses a translation that was removed from
+  // a page table before. At once when the caller is an engine thread.
   void quiesce() noexcept;
 
  private:

@@ -6,7 +6,8 @@
 namespace kerncap::softgpu {
 namespace {
 
-// Signal events use their slot in the page as id; the others start behind it, as in the kernel (KFD_FIRST_NONSIGNAL_EVENT_ID).
+// Signal events use their slot in the page as id; the others start behind it, as in the kernel
+// (KFD_FIRST_NONSIGNAL_EVENT_ID).
 constexpr std::uint32_t first_other_event = 0x80000000;
 constexpr std::uint32_t wait_for_ever = 0xffffffff;
 constexpr std::uint64_t unsignalled_slot = ~std::uint64_t{0};
@@ -57,7 +58,8 @@ void Events::signal(std::uint32_t id, Event& event) {
   event.signalled = true;
   ++event.age;
   if (page_ != nullptr && id < page_->size() / 8) {
-    reinterpret_cast<std::atomic<std::uint64_t>*>(page_->alias())[id].store(unsignalled_slot, std::memory_order_relaxed);
+    reinterpret_cast<std::atomic<std::uint64_t>*>(page_->alias())[id].store(unsignalled_slot,
+                                                                            std::memory_order_relaxed);
   }
   changed_.notify_all();
 }
@@ -87,10 +89,12 @@ void Events::memory_fault(const kfd_hsa_memory_exception_data& data) {
   }
 }
 
-// Is this event signalled for this waiter? A waiter that names the age it has seen also wakes up when it missed a signal.
+// Is this event signalled for this waiter? A waiter that names the age it has seen also wakes up when it missed a
+// signal.
 bool Events::take(abi::EventData& wanted, Event& event) {
   bool activated = event.signalled;
-  if (event.type == KFD_IOC_EVENT_SIGNAL && wanted.last_event_age != 0 && wanted.last_event_age != event.age) activated = true;
+  if (event.type == KFD_IOC_EVENT_SIGNAL && wanted.last_event_age != 0 && wanted.last_event_age != event.age)
+    activated = true;
   if (!activated) return false;
   if (event.auto_reset) event.signalled = false;
   if (event.type == KFD_IOC_EVENT_MEMORY) {

@@ -18,8 +18,8 @@ std::atomic<Word>* word_at(const AddressSpace& memory, std::uint64_t address, un
 }
 
 // Bytes that are there from `address` on: as far as pages are mapped with the permission and contiguous in the host.
-inline std::uint64_t contiguous(const AddressSpace& memory, std::uint64_t address, std::uint64_t limit, unsigned permissions,
-                                std::byte** host) {
+inline std::uint64_t contiguous(const AddressSpace& memory, std::uint64_t address, std::uint64_t limit,
+                                unsigned permissions, std::byte** host) {
   *host = memory.translate(address, permissions);
   if (*host == nullptr) return 0;
   std::uint64_t length = AddressSpace::page_size - (address & (AddressSpace::page_size - 1));
@@ -29,7 +29,8 @@ inline std::uint64_t contiguous(const AddressSpace& memory, std::uint64_t addres
   return length < limit ? length : limit;
 }
 
-// Copies out of or into GPU memory. Returns the number of bytes done; fewer than `size` means a fault at address + done.
+// Copies out of or into GPU memory. Returns the number of bytes done; fewer than `size` means a fault at address +
+// done.
 inline std::uint64_t read_gpu(const AddressSpace& memory, std::uint64_t address, void* to, std::uint64_t size) {
   std::uint64_t done = 0;
   while (done < size) {
@@ -42,7 +43,8 @@ inline std::uint64_t read_gpu(const AddressSpace& memory, std::uint64_t address,
   return done;
 }
 
-inline std::uint64_t write_gpu(const AddressSpace& memory, std::uint64_t address, const void* from, std::uint64_t size) {
+inline std::uint64_t write_gpu(const AddressSpace& memory, std::uint64_t address, const void* from,
+                               std::uint64_t size) {
   std::uint64_t done = 0;
   while (done < size) {
     std::byte* host = nullptr;

@@ -1,7 +1,7 @@
 // What the replaced libc functions share. Only interpose_*.cpp include this.
 //
-// Rules for all of them: a path or descriptor that is not ours goes to the next definition unchanged; nothing throws across;
-// errno is set as libc would set it.
+// Rules for all of them: a path or descriptor that is not ours goes to the next definition unchanged; nothing throws
+// across; errno is set as libc would set it.
 #pragma once
 
 #include <dlfcn.h>

@@ -56,8 +56,12 @@ void describe(const TreeNode& node, struct stat* status) {
       status->st_mode = S_IFREG | 0444;
       status->st_size = 4096;
       break;
-    case NodeKind::link: status->st_mode = S_IFLNK | 0777; break;
-    case NodeKind::folder: status->st_mode = S_IFDIR | 0555; break;
+    case NodeKind::link:
+      status->st_mode = S_IFLNK | 0777;
+      break;
+    case NodeKind::folder:
+      status->st_mode = S_IFDIR | 0555;
+      break;
   }
 }
 
@@ -74,7 +78,9 @@ int describe_descriptor(int fd, struct stat* status) {
   const auto file = file_of(fd);
   if (file == nullptr) return 1;
   TreeNode node;
-  node.kind = file->kind == FileKind::kfd ? NodeKind::kfd_device : file->kind == FileKind::drm ? NodeKind::drm_device : NodeKind::folder;
+  node.kind = file->kind == FileKind::kfd   ? NodeKind::kfd_device
+              : file->kind == FileKind::drm ? NodeKind::drm_device
+                                            : NodeKind::folder;
   node.minor = file->minor;
   describe(node, status);
   status->st_ino = file->inode;
@@ -120,7 +126,9 @@ int open_node(Driver& driver, const char* path, int flags) {
   file->driver = &driver;
   file->path = resolved;
   switch (node->kind) {
-    case NodeKind::kfd_device: file->kind = FileKind::kfd; break;
+    case NodeKind::kfd_device:
+      file->kind = FileKind::kfd;
+      break;
     case NodeKind::drm_device: {
       Device* device = driver.device_of_minor(node->minor);
       if (device == nullptr) return fail_with(ENODEV);
@@ -194,10 +202,13 @@ FILE* fopen_any(const char* path, const char* mode) {
 
 int access_any(int folder, const char* path, int mode, int flags) {
   Driver* driver = owner_of(path);
-  if (driver == nullptr) return folder == AT_FDCWD && flags == 0 ? next_access(path, mode) : next_faccessat(folder, path, mode, flags);
+  if (driver == nullptr)
+    return folder == AT_FDCWD && flags == 0 ? next_access(path, mode) : next_faccessat(folder, path, mode, flags);
   return guarded(-1, [&] {
     const TreeNode* node = driver->tree.find(path);
-    if (node != nullptr && ((mode & W_OK) == 0 || node->kind == NodeKind::kfd_device || node->kind == NodeKind::drm_device)) return 0;
+    if (node != nullptr &&
+        ((mode & W_OK) == 0 || node->kind == NodeKind::kfd_device || node->kind == NodeKind::drm_device))
+      return 0;
     errno = node == nullptr ? ENOENT : EACCES;
     return -1;
   });
@@ -257,27 +268,27 @@ struct stat* plain(struct stat64* status) {
 
 }  // namespace
 
-#define KERNCAP_OPEN(name)                                            \
-  KERNCAP_EXPORT int name(const char* path, int flags, ...) {         \
-    mode_t mode = 0;                                                  \
-    if (needs_mode(flags)) {                                          \
-      va_list arguments;                                              \
-      va_start(arguments, flags);                                     \
-      mode = va_arg(arguments, mode_t);                               \
-      va_end(arguments);                                              \
-    }                                                                 \
-    return open_any(AT_FDCWD, path, flags, mode);                     \
+#define KERNCAP_OPEN(name)                                    \
+  KERNCAP_EXPORT int name(const char* path, int flags, ...) { \
+    mode_t mode = 0;                                          \
+    if (needs_mode(flags)) {                                  \
+      va_list arguments;                                      \
+      va_start(arguments, flags);                             \
+      mode = va_arg(arguments, mode_t);                       \
+      va_end(arguments);                                      \
+    }                                                         \
+    return open_any(AT_FDCWD, path, flags, mode);             \
   }
-#define KERNCAP_OPENAT(name)                                          \
+#define KERNCAP_OPENAT(name)                                              \
   KERNCAP_EXPORT int name(int folder, const char* path, int flags, ...) { \
-    mode_t mode = 0;                                                  \
-    if (needs_mode(flags)) {                                          \
-      va_list arguments;                                              \
-      va_start(arguments, flags);                                     \
-      mode = va_arg(arguments, mode_t);                               \
-      va_end(arguments);                                              \
-    }                                                                 \
-    return open_any(folder, path, flags, mode);                       \
+    mode_t mode = 0;                                                      \
+    if (needs_mode(flags)) {                                              \
+      va_list arguments;                                                  \
+      va_start(arguments, flags);                                         \
+      mode = va_arg(arguments, mode_t);                                   \
+      va_end(arguments);                                                  \
+    }                                                                     \
+    return open_any(folder, path, flags, mode);                           \
   }
 KERNCAP_OPEN(open)
 KERNCAP_OPEN(open64)
@@ -321,7 +332,9 @@ KERNCAP_EXPORT int fstat(int fd, struct stat* status) noexcept { return fstat_an
 KERNCAP_EXPORT int fstatat(int folder, const char* path, struct stat* status, int flags) noexcept {
   return stat_any(folder, path, status, flags);
 }
-KERNCAP_EXPORT int stat64(const char* path, struct stat64* status) noexcept { return stat_any(AT_FDCWD, path, plain(status), 0); }
+KERNCAP_EXPORT int stat64(const char* path, struct stat64* status) noexcept {
+  return stat_any(AT_FDCWD, path, plain(status), 0);
+}
 KERNCAP_EXPORT int lstat64(const char* path, struct stat64* status) noexcept {
   return stat_any(AT_FDCWD, path, plain(status), AT_SYMLINK_NOFOLLOW);
 }
@@ -345,9 +358,13 @@ KERNCAP_EXPORT ssize_t lgetxattr(const char* path, const char* name, void* value
 }
 // Programs linked against a glibc older than 2.33 call these instead.
 KERNCAP_EXPORT int __xstat(int, const char* path, struct stat* status) { return stat_any(AT_FDCWD, path, status, 0); }
-KERNCAP_EXPORT int __lxstat(int, const char* path, struct stat* status) { return stat_any(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW); }
+KERNCAP_EXPORT int __lxstat(int, const char* path, struct stat* status) {
+  return stat_any(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+}
 KERNCAP_EXPORT int __fxstat(int, int fd, struct stat* status) { return fstat_any(fd, status); }
-KERNCAP_EXPORT int __xstat64(int, const char* path, struct stat64* status) { return stat_any(AT_FDCWD, path, plain(status), 0); }
+KERNCAP_EXPORT int __xstat64(int, const char* path, struct stat64* status) {
+  return stat_any(AT_FDCWD, path, plain(status), 0);
+}
 KERNCAP_EXPORT int __lxstat64(int, const char* path, struct stat64* status) {
   return stat_any(AT_FDCWD, path, plain(status), AT_SYMLINK_NOFOLLOW);
 }
@@ -376,15 +393,15 @@ KERNCAP_EXPORT int dup(int fd) noexcept { return copied(fd, next_dup(fd)); }
 KERNCAP_EXPORT int dup2(int fd, int to) noexcept { return copied(fd, next_dup2(fd, to)); }
 KERNCAP_EXPORT int dup3(int fd, int to, int flags) noexcept { return copied(fd, next_dup3(fd, to, flags)); }
 
-#define KERNCAP_FCNTL(name)                                       \
-  KERNCAP_EXPORT int name(int fd, int command, ...) {             \
-    va_list arguments;                                            \
-    va_start(arguments, command);                                 \
-    void* argument = va_arg(arguments, void*);                    \
-    va_end(arguments);                                            \
-    const int result = next_fcntl(fd, command, argument);         \
+#define KERNCAP_FCNTL(name)                                                   \
+  KERNCAP_EXPORT int name(int fd, int command, ...) {                         \
+    va_list arguments;                                                        \
+    va_start(arguments, command);                                             \
+    void* argument = va_arg(arguments, void*);                                \
+    va_end(arguments);                                                        \
+    const int result = next_fcntl(fd, command, argument);                     \
     const bool duplicated = command == F_DUPFD || command == F_DUPFD_CLOEXEC; \
-    return duplicated ? copied(fd, result) : result;              \
+    return duplicated ? copied(fd, result) : result;                          \
   }
 KERNCAP_FCNTL(fcntl)
 KERNCAP_FCNTL(fcntl64)

@@ -47,10 +47,14 @@ Listing* listing_of(const void* folder) {
 
 unsigned char type_of(const TreeNode& node) {
   switch (node.kind) {
-    case NodeKind::folder: return DT_DIR;
-    case NodeKind::text: return DT_REG;
-    case NodeKind::link: return DT_LNK;
-    default: return DT_CHR;
+    case NodeKind::folder:
+      return DT_DIR;
+    case NodeKind::text:
+      return DT_REG;
+    case NodeKind::link:
+      return DT_LNK;
+    default:
+      return DT_CHR;
   }
 }
 

@@ -24,7 +24,8 @@ bool foreign(const OpenFile& file) { return file.driver != Driver::get(); }
 int call(const OpenFile& file, unsigned long request, void* arguments) {
   if (foreign(file)) return -EBADF;
   const unsigned number = _IOC_NR(request);
-  if (file.kind == FileKind::kfd) return _IOC_TYPE(request) == abi::ioctl_type ? file.driver->kfd(number, arguments) : -ENOTTY;
+  if (file.kind == FileKind::kfd)
+    return _IOC_TYPE(request) == abi::ioctl_type ? file.driver->kfd(number, arguments) : -ENOTTY;
   if (file.kind == FileKind::drm) return _IOC_TYPE(request) == 'd' ? file.drm->call(request, arguments) : -ENOTTY;
   return -ENOTTY;
 }
@@ -34,7 +35,8 @@ void pages_go_away(void* address, size_t size) {
   Driver* driver = Driver::existing();
   if (driver == nullptr || size == 0) return;
   const auto start = reinterpret_cast<std::uint64_t>(address) & ~(AddressSpace::page_size - 1);
-  driver->allocations.host_unmapped(start, (size + AddressSpace::page_size - 1) & ~(AddressSpace::page_size - 1), driver->devices);
+  driver->allocations.host_unmapped(start, (size + AddressSpace::page_size - 1) & ~(AddressSpace::page_size - 1),
+                                    driver->devices);
 }
 
 void* map_any(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
@@ -99,5 +101,6 @@ KERNCAP_EXPORT int munmap(void* address, size_t size) noexcept {
     pages_go_away(address, size);
     return 0;
   });
-  return next_munmap.get() == nullptr ? static_cast<int>(syscall(SYS_munmap, address, size)) : next_munmap(address, size);
+  return next_munmap.get() == nullptr ? static_cast<int>(syscall(SYS_munmap, address, size))
+                                      : next_munmap(address, size);
 }

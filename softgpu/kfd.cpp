@@ -77,7 +77,8 @@ int Driver::get_clock_counters(void* arguments) {
   // The three must belong to one moment, because ROCr converts between them.
   const std::uint64_t now = system_nanoseconds();
   counters.gpu_clock_counter = now / (1'000'000'000 / gpu_clock_hertz);
-  counters.cpu_clock_counter = static_cast<std::uint64_t>(raw.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(raw.tv_nsec);
+  counters.cpu_clock_counter =
+      static_cast<std::uint64_t>(raw.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(raw.tv_nsec);
   counters.system_clock_counter = now;
   counters.system_clock_freq = 1'000'000'000;
   return 0;

@@ -1,6 +1,6 @@
-// The KFD interface. <linux/kfd_ioctl.h> describes it, but distributions ship it in different versions, so what was added after
-// version 1.11 (Linux 6.1) is defined here under names of our own.
-// Sources: Linux include/uapi/linux/kfd_ioctl.h up to 1.17, and ROCm/ROCT-Thunk-Interface include/linux/kfd_ioctl.h (rocm-5.2.x and
+// The KFD interface. <linux/kfd_ioctl.h> describes it, but distributions ship it in different versions, so what was
+// added after version 1.11 (Linux 6.1) is defined here under names of our own. Sources: Linux
+// include/uapi/linux/kfd_ioctl.h up to 1.17, and ROCm/ROCT-Thunk-Interface include/linux/kfd_ioctl.h (rocm-5.2.x and
 // rocm-6.x) for the numbers from 0x80 on, which only AMD's own kernel has.
 #pragma once
 

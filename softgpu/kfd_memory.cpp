@@ -19,7 +19,8 @@ constexpr std::uint64_t page_mask = AddressSpace::page_size - 1;
 constexpr std::uint64_t highest_address = std::uint64_t{1} << 47;
 
 bool whole_pages(std::uint64_t address, std::uint64_t size) {
-  return ((address | size) & page_mask) == 0 && size != 0 && address < highest_address && size <= highest_address - address;
+  return ((address | size) & page_mask) == 0 && size != 0 && address < highest_address &&
+         size <= highest_address - address;
 }
 
 }  // namespace
@@ -48,7 +49,8 @@ int Driver::alloc_memory(void* arguments) {
     allocation.buffer = Buffer::create(device, bytes, args.flags);
     if (allocation.buffer == nullptr) return -ENOMEM;
     if (args.flags & KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP) {
-      args.mmap_offset = abi::mmap_type_mmio << abi::mmap_type_shift | std::uint64_t{device->gpu_id} << abi::mmap_gpu_id_shift;
+      args.mmap_offset = abi::mmap_type_mmio << abi::mmap_type_shift | std::uint64_t{device->gpu_id}
+                                                                           << abi::mmap_gpu_id_shift;
     } else {
       args.mmap_offset = allocations.cookie_of(allocation.buffer);
     }
@@ -130,7 +132,8 @@ int Driver::export_dmabuf(void* arguments) {
 }
 
 // A legacy IPC handle names the exporter's descriptor: {process, descriptor, inode}. The importer opens it through
-// /proc, which the kernel allows to the same user only; the exporter must still live, as its memory would otherwise be gone.
+// /proc, which the kernel allows to the same user only; the exporter must still live, as its memory would otherwise be
+// gone.
 int Driver::ipc_export(void* arguments) {
   auto& args = *static_cast<abi::IpcExport*>(arguments);
   const auto buffer = allocations.buffer_of(args.handle);
@@ -158,7 +161,8 @@ int Driver::ipc_import(void* arguments) {
   allocation.address = args.va_addr;
   allocation.size = allocation.buffer->size();
   allocation.flags = allocation.buffer->flags();
-  const bool visible = (allocation.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) == 0 || (allocation.flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC) != 0;
+  const bool visible = (allocation.flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) == 0 ||
+                       (allocation.flags & KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC) != 0;
   args.mmap_offset = visible ? allocations.cookie_of(allocation.buffer) : 0;
   args.flags = 0;
   args.handle = allocations.add(args.gpu_id, std::move(allocation));
@@ -174,7 +178,9 @@ int Driver::svm(void* arguments) {
       kfd_ioctl_svm_attribute& attribute = args.attrs[index];
       switch (attribute.type) {
         case KFD_IOCTL_SVM_ATTR_PREFERRED_LOC:
-        case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC: attribute.value = KFD_IOCTL_SVM_LOCATION_UNDEFINED; break;
+        case KFD_IOCTL_SVM_ATTR_PREFETCH_LOC:
+          attribute.value = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+          break;
         case KFD_IOCTL_SVM_ATTR_ACCESS: {
           const Device* device = device_of(attribute.value);
           if (device == nullptr) return -EINVAL;
@@ -183,10 +189,17 @@ int Driver::svm(void* arguments) {
                                : static_cast<std::uint32_t>(KFD_IOCTL_SVM_ATTR_NO_ACCESS);
           break;
         }
-        case KFD_IOCTL_SVM_ATTR_SET_FLAGS: attribute.value = KFD_IOCTL_SVM_FLAG_HOST_ACCESS; break;
-        case KFD_IOCTL_SVM_ATTR_CLR_FLAGS: attribute.value = ~std::uint32_t{KFD_IOCTL_SVM_FLAG_HOST_ACCESS}; break;
-        case KFD_IOCTL_SVM_ATTR_GRANULARITY: attribute.value = 9; break;
-        default: return -EINVAL;
+        case KFD_IOCTL_SVM_ATTR_SET_FLAGS:
+          attribute.value = KFD_IOCTL_SVM_FLAG_HOST_ACCESS;
+          break;
+        case KFD_IOCTL_SVM_ATTR_CLR_FLAGS:
+          attribute.value = ~std::uint32_t{KFD_IOCTL_SVM_FLAG_HOST_ACCESS};
+          break;
+        case KFD_IOCTL_SVM_ATTR_GRANULARITY:
+          attribute.value = 9;
+          break;
+        default:
+          return -EINVAL;
       }
     }
     return 0;
@@ -201,7 +214,8 @@ int Driver::svm(void* arguments) {
   }
   for (std::uint32_t index = 0; index < args.nattr; ++index) {
     const kfd_ioctl_svm_attribute& attribute = args.attrs[index];
-    const bool grant = attribute.type == KFD_IOCTL_SVM_ATTR_ACCESS || attribute.type == KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE;
+    const bool grant =
+        attribute.type == KFD_IOCTL_SVM_ATTR_ACCESS || attribute.type == KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE;
     if (!grant && attribute.type != KFD_IOCTL_SVM_ATTR_NO_ACCESS) continue;
     Device* device = device_of(attribute.value);
     if (device == nullptr) return -EINVAL;

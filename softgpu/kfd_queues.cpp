@@ -30,10 +30,13 @@ int Driver::create_queue(void* arguments) {
   std::shared_ptr<Queue> queue;
   switch (args.queue_type) {
     case KFD_IOC_QUEUE_TYPE_COMPUTE_AQL:
-      queue = std::make_shared<AqlQueue>(*device, events, description, AqlOptions{configuration.seed, configuration.counters});
+      queue = std::make_shared<AqlQueue>(*device, events, description,
+                                         AqlOptions{configuration.seed, configuration.counters});
       break;
     case KFD_IOC_QUEUE_TYPE_SDMA:
-    case KFD_IOC_QUEUE_TYPE_SDMA_XGMI: queue = std::make_shared<SdmaQueue>(*device, events, description); break;
+    case KFD_IOC_QUEUE_TYPE_SDMA_XGMI:
+      queue = std::make_shared<SdmaQueue>(*device, events, description);
+      break;
     default:  // PM4 rings: ROCr and HIP have none
       device->give_doorbell(description.doorbell_slot);
       return -EINVAL;

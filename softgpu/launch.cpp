@@ -14,16 +14,19 @@ std::map<std::string, std::optional<std::string>> launch_environment(const Launc
   const std::filesystem::path library = options.library_folder / "libkerncap-softgpu.so";
   std::error_code ignored;
   if (!std::filesystem::exists(library, ignored)) {
-    support::fail(support::ExitCode::environment, "the software GPU's library {} does not exist; build or install Kerncap with softgpu/",
+    support::fail(support::ExitCode::environment,
+                  "the software GPU's library {} does not exist; build or install Kerncap with softgpu/",
                   library.string());
   }
-  if (options.processors.empty()) support::fail(support::ExitCode::usage, "the software GPU needs at least one architecture, such as gfx90a");
+  if (options.processors.empty())
+    support::fail(support::ExitCode::usage, "the software GPU needs at least one architecture, such as gfx90a");
   std::string list;
   for (const std::string& processor : options.processors) {
     if (find_architecture(processor) == nullptr) {
       std::string known;
       for (const Architecture& row : architectures()) known += std::string(known.empty() ? "" : ", ") + row.processor;
-      support::fail(support::ExitCode::usage, "the software GPU does not know the architecture '{}'; it knows {}", processor, known);
+      support::fail(support::ExitCode::usage, "the software GPU does not know the architecture '{}'; it knows {}",
+                    processor, known);
     }
     list += (list.empty() ? "" : ",") + processor;
   }

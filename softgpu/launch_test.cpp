@@ -15,7 +15,8 @@ class LaunchTest : public ::testing::Test {
  protected:
   LaunchTest() { std::ofstream(folder.path() / "libkerncap-softgpu.so") << "x"; }
   support::TemporaryFolder folder{"softgpu-launch"};
-  LaunchOptions options{.library_folder = folder.path(), .processors = {"gfx90a", "gfx1030"}, .vram = {}, .threads = {}, .seed = {}};
+  LaunchOptions options{
+      .library_folder = folder.path(), .processors = {"gfx90a", "gfx1030"}, .vram = {}, .threads = {}, .seed = {}};
 };
 
 TEST_F(LaunchTest, PreloadsTheLibraryBeforeWhatIsPreloadedAlready) {

@@ -33,7 +33,8 @@ void Queue::raise(abi::QueueException exception) noexcept {
   const std::uint64_t payload = header->error_payload;
   const std::uint32_t event = header->error_event;
   if (payload != 0) {
-    reinterpret_cast<std::atomic<std::uint64_t>*>(payload)->fetch_or(std::uint64_t{1} << (static_cast<unsigned>(exception) - 1));
+    reinterpret_cast<std::atomic<std::uint64_t>*>(payload)->fetch_or(std::uint64_t{1}
+                                                                     << (static_cast<unsigned>(exception) - 1));
   }
   if (event != 0) events_.set(event);
 }
@@ -56,8 +57,8 @@ void Queue::complete_signal(std::uint64_t signal, std::uint64_t start, std::uint
   auto* host = reinterpret_cast<amd_signal_t*>(memory.translate_range(signal, sizeof(amd_signal_t), read_write));
   if (host == nullptr || signal % 8 != 0) {
     char text[128];
-    std::snprintf(text, sizeof text, "queue %u completes a signal at 0x%llx, which the GPU cannot write", description_.id,
-                  static_cast<unsigned long long>(signal));
+    std::snprintf(text, sizeof text, "queue %u completes a signal at 0x%llx, which the GPU cannot write",
+                  description_.id, static_cast<unsigned long long>(signal));
     report(text);
     raise_memory_fault(signal, true, false);
     return;
@@ -70,7 +71,8 @@ void Queue::complete_signal(std::uint64_t signal, std::uint64_t start, std::uint
   reinterpret_cast<std::atomic<std::int64_t>*>(reinterpret_cast<std::byte*>(host) + offsetof(amd_signal_t, value))
       ->fetch_sub(1, std::memory_order_acq_rel);
   if (mailbox == 0) return;
-  if (auto* slot = word_at<std::uint64_t>(memory, mailbox, permission_write)) slot->store(event, std::memory_order_release);
+  if (auto* slot = word_at<std::uint64_t>(memory, mailbox, permission_write))
+    slot->store(event, std::memory_order_release);
   events_.set(event);
 }
 

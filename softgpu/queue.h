@@ -20,10 +20,10 @@ enum class Progress {
 
 struct QueueDescription {
   std::uint32_t id = 0;
-  std::uint64_t ring_address = 0, ring_size = 0;              // GPU address, bytes
-  std::uint64_t read_pointer = 0, write_pointer = 0;          // GPU addresses of 64-bit words
+  std::uint64_t ring_address = 0, ring_size = 0;      // GPU address, bytes
+  std::uint64_t read_pointer = 0, write_pointer = 0;  // GPU addresses of 64-bit words
   int doorbell_slot = -1;
-  std::uint64_t save_area = 0;                                // host address of abi::SaveAreaHeader, or 0
+  std::uint64_t save_area = 0;  // host address of abi::SaveAreaHeader, or 0
 };
 
 class Queue {

@@ -30,7 +30,8 @@ struct Script {
 
 class FakeDispatch : public Dispatch {
  public:
-  FakeDispatch(const Script& script, std::function<void()> finished) : script_(script), left_(static_cast<int>(script.turns)), finished_(std::move(finished)) {}
+  FakeDispatch(const Script& script, std::function<void()> finished)
+      : script_(script), left_(static_cast<int>(script.turns)), finished_(std::move(finished)) {}
   DispatchStatus advance(std::uint64_t) noexcept override {
     const int left = left_.fetch_sub(1);
     if (left > 1) return DispatchStatus::running;
@@ -112,8 +113,10 @@ class QueueTest : public ::testing::Test {
     if (ring) ring_doorbell(index);
     return index;
   }
-  void ring_doorbell(std::uint64_t value) {
-    std::memcpy(device.doorbells->alias() + description.doorbell_slot * 8, &value, 8);
+  void ring_doorbell(std::uint64_t value) { ring(description.doorbell_slot, value); }
+  void ring(int slot, std::uint64_t value) {
+    reinterpret_cast<std::atomic<std::uint64_t>*>(device.doorbells->alias())[slot].store(value,
+                                                                                         std::memory_order_release);
   }
   hsa_kernel_dispatch_packet_t kernel() {
     hsa_kernel_dispatch_packet_t dispatch{};
@@ -359,9 +362,10 @@ TEST_F(SdmaTest, CopiesBoxesBetweenPitchedImages) {
   SdmaQueue queue(device, events, description);
   auto* from = host<std::uint32_t>(0x10000);
   for (unsigned index = 0; index < 4096; ++index) from[index] = index;
-  // 3 x 2 x 2 elements of 4 bytes, from (1, 2, 1) in a 16-wide image with 128-element slices to the corner of an 8-wide one.
-  send({1u | 4u << 8 | 2u << 29, low(source), high(source), 1u | 2u << 16, 1u | 15u << 13, 127, low(target), high(target), 0, 7u << 13, 31,
-        2u | 1u << 16, 1});
+  // 3 x 2 x 2 elements of 4 bytes, from (1, 2, 1) in a 16-wide image with 128-element slices to the corner of an 8-wide
+  // one.
+  send({1u | 4u << 8 | 2u << 29, low(source), high(source), 1u | 2u << 16, 1u | 15u << 13, 127, low(target),
+        high(target), 0, 7u << 13, 31, 2u | 1u << 16, 1});
   run(queue, 1);
   const auto* to = host<std::uint32_t>(0x20000);
   for (unsigned z = 0; z < 2; ++z) {
@@ -443,15 +447,17 @@ TEST_F(QueueTest, ABlockedQueueDoesNotHoldUpAnother) {
   second.read_pointer = gpu_base + 0x4000;
   second.write_pointer = gpu_base + 0x4008;
   second.doorbell_slot = device.take_doorbell();
-  const std::uint32_t fence[] = {5, static_cast<std::uint32_t>(signal_address(0) + 8), static_cast<std::uint32_t>(gpu_base >> 32), 0};
+  const std::uint32_t fence[] = {5, static_cast<std::uint32_t>(signal_address(0) + 8),
+                                 static_cast<std::uint32_t>(gpu_base >> 32), 0};
   std::memcpy(memory->bytes + 0x6000, fence, sizeof fence);
   *host<std::uint64_t>(0x4008) = sizeof fence;
   ASSERT_TRUE(engine->add(std::make_shared<SdmaQueue>(device, events, second)));
-  const std::uint64_t value = sizeof fence;
-  std::memcpy(device.doorbells->alias() + second.doorbell_slot * 8, &value, 8);
+  ring(second.doorbell_slot, sizeof fence);
 
-  auto& read_index = reinterpret_cast<std::atomic<std::uint64_t>&>(const_cast<std::uint64_t&>(amd_queue().read_dispatch_id));
-  for (unsigned tries = 0; tries < 2000 && read_index == 0; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  auto& read_index =
+      reinterpret_cast<std::atomic<std::uint64_t>&>(const_cast<std::uint64_t&>(amd_queue().read_dispatch_id));
+  for (unsigned tries = 0; tries < 2000 && read_index == 0; ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(read_index, 1u) << "the second queue's fence released the first";
   EXPECT_TRUE(engine->remove(description.id));
   EXPECT_FALSE(engine->remove(description.id));

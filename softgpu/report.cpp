@@ -21,8 +21,8 @@ void write_line(const char* line, std::size_t size) noexcept {
 
 void report(std::string_view message) noexcept {
   char line[2048];
-  const int size = std::snprintf(line, sizeof line, "kerncap softgpu: %.*s\n", static_cast<int>(std::min(message.size(), std::size_t{1900})),
-                                 message.data());
+  const int size = std::snprintf(line, sizeof line, "kerncap softgpu: %.*s\n",
+                                 static_cast<int>(std::min(message.size(), std::size_t{1900})), message.data());
   write_line(line, static_cast<std::size_t>(std::max(size, 0)));
 }
 

@@ -11,13 +11,24 @@ namespace kerncap::softgpu {
 namespace {
 
 enum Operations : unsigned {
-  op_nop = 0, op_copy = 1, op_write = 2, op_fence = 5, op_trap = 6, op_poll = 8, op_srbm_write = 14,
-  op_atomic = 10, op_fill = 11, op_timestamp = 13, op_gcr = 17,
+  op_nop = 0,
+  op_copy = 1,
+  op_write = 2,
+  op_fence = 5,
+  op_trap = 6,
+  op_poll = 8,
+  op_srbm_write = 14,
+  op_atomic = 10,
+  op_fill = 11,
+  op_timestamp = 13,
+  op_gcr = 17,
 };
 constexpr std::uint64_t bytes_per_turn = std::uint64_t{32} << 20;
 constexpr std::uint64_t nanosecond_words = 3;
 
-constexpr unsigned bits(std::uint32_t word, unsigned low, unsigned count) { return (word >> low) & ((1u << count) - 1); }
+constexpr unsigned bits(std::uint32_t word, unsigned low, unsigned count) {
+  return (word >> low) & ((1u << count) - 1);
+}
 
 }  // namespace
 
@@ -68,8 +79,8 @@ Progress SdmaQueue::advance(std::uint64_t) noexcept {
       raise_memory_fault(packet_address_, false, false);
       return Progress::idle;
     }
-    trace("copy queue %u: packet %08x at %llu of %llu", description_.id, packet.words[0], static_cast<unsigned long long>(at),
-          static_cast<unsigned long long>(end));
+    trace("copy queue %u: packet %08x at %llu of %llu", description_.id, packet.words[0],
+          static_cast<unsigned long long>(at), static_cast<unsigned long long>(end));
     const unsigned operation = bits(packet.words[0], 0, 8), sub_operation = bits(packet.words[0], 8, 8);
     const auto* entry = std::ranges::find_if(operations, [&](const Operation& candidate) {
       return candidate.operation == operation &&
@@ -102,7 +113,8 @@ SdmaQueue::Step SdmaQueue::fault(std::uint64_t address, bool write) noexcept {
   char text[160];
   const bool present = device_.memory.translate(address, 0) != nullptr;
   std::snprintf(text, sizeof text, "copy queue %u: %s of 0x%llx, which %s", description_.id, write ? "write" : "read",
-                static_cast<unsigned long long>(address), present ? "must not be accessed so" : "is not mapped for this GPU");
+                static_cast<unsigned long long>(address),
+                present ? "must not be accessed so" : "is not mapped for this GPU");
   report(text);
   raise_memory_fault(address, write, present);
   return Step::stopped;
@@ -144,7 +156,8 @@ SdmaQueue::Step SdmaQueue::copy_rectangle(const Packet& packet) {
                 std::uint64_t{bits(words[word + 4], 0, 28)} + 1};
   };
   const Side source = side(1), target = side(6);
-  const std::uint64_t width = std::uint64_t{bits(words[11], 0, 14)} + 1, height = std::uint64_t{bits(words[11], 16, 14)} + 1,
+  const std::uint64_t width = std::uint64_t{bits(words[11], 0, 14)} + 1,
+                      height = std::uint64_t{bits(words[11], 16, 14)} + 1,
                       depth = std::uint64_t{bits(words[12], 0, 11)} + 1;
   const auto row = [&](const Side& image, std::uint64_t y, std::uint64_t z) {
     return image.base + ((image.x + (image.y + y) * image.pitch + (image.z + z) * image.slice) << element);
@@ -181,8 +194,10 @@ SdmaQueue::Step SdmaQueue::poll(const Packet& packet) {
   auto* word = word_at<std::uint32_t>(device_.memory, packet.address(1), permission_read);
   if (word == nullptr) return fault(packet.address(1), false);
   const std::uint32_t value = word->load(std::memory_order_acquire) & packet.words[4], reference = packet.words[3];
-  const bool results[8] = {true,           value < reference,  value <= reference, value == reference,
-                           value != reference, value >= reference, value > reference,  true};
+  const bool results[8] = {
+      true,
+      value<reference, value <= reference, value == reference, value != reference, value >= reference, value> reference,
+      true};
   return results[bits(packet.words[0], 28, 3)] ? Step::next : Step::wait;
 }
 
@@ -192,14 +207,29 @@ namespace {
 template <typename Word>
 bool apply_atomic(unsigned operation, std::atomic<Word>& memory, Word value, Word compare) {
   switch (operation) {
-    case 0x07: memory.exchange(value); return true;
-    case 0x08: memory.compare_exchange_strong(compare, value); return true;
-    case 0x0f: memory.fetch_add(value); return true;
-    case 0x10: memory.fetch_sub(value); return true;
-    case 0x15: memory.fetch_and(value); return true;
-    case 0x16: memory.fetch_or(value); return true;
-    case 0x17: memory.fetch_xor(value); return true;
-    default: return false;
+    case 0x07:
+      memory.exchange(value);
+      return true;
+    case 0x08:
+      memory.compare_exchange_strong(compare, value);
+      return true;
+    case 0x0f:
+      memory.fetch_add(value);
+      return true;
+    case 0x10:
+      memory.fetch_sub(value);
+      return true;
+    case 0x15:
+      memory.fetch_and(value);
+      return true;
+    case 0x16:
+      memory.fetch_or(value);
+      return true;
+    case 0x17:
+      memory.fetch_xor(value);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -219,7 +249,8 @@ SdmaQueue::Step SdmaQueue::atomic(const Packet& packet) {
     known = apply_atomic<std::uint32_t>(operation, *word, packet.words[3], packet.words[5]);
   }
   if (known) return Step::next;
-  report("copy queue " + std::to_string(description_.id) + " stops: atomic operation " + std::to_string(operation) + " is not supported");
+  report("copy queue " + std::to_string(description_.id) + " stops: atomic operation " + std::to_string(operation) +
+         " is not supported");
   stopped_ = true;
   return Step::stopped;
 }

@@ -21,9 +21,9 @@ class SdmaQueue : public Queue {
   using Handler = Step (SdmaQueue::*)(const Packet&);
   struct Operation {
     unsigned operation;
-    int sub_operation;      // -1: any
-    unsigned words;         // size; 0: the handler's business (see size_of)
-    Handler handler;        // null: nothing to do
+    int sub_operation;  // -1: any
+    unsigned words;     // size; 0: the handler's business (see size_of)
+    Handler handler;    // null: nothing to do
   };
   static const Operation operations[];
 

@@ -38,7 +38,8 @@ std::uint64_t size_of(int fd) {
 pid_t process_id() { return static_cast<pid_t>(syscall(SYS_getpid)); }
 
 void wait_on(const std::uint32_t* word, std::uint32_t expected, std::uint64_t nanoseconds) {
-  const timespec timeout{static_cast<time_t>(nanoseconds / 1'000'000'000), static_cast<long>(nanoseconds % 1'000'000'000)};
+  const timespec timeout{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                         static_cast<long>(nanoseconds % 1'000'000'000)};
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, &timeout, nullptr, 0);
 }
 void wake_all(std::uint32_t* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }

@@ -22,14 +22,14 @@ constexpr unsigned link_pcie = 2;
 // Bits of a node's "capability", HSA_CAPABILITY in <hsakmt/hsakmttypes.h>.
 enum Capability : std::uint32_t {
   capability_watch_points = 1u << 7,
-  capability_watch_points_log2 = 2u << 8,          // 2^2 watch points
-  capability_doorbell_type_2 = 2u << 12,           // AQL doorbells: the value is a packet index
-  capability_debug_trap = 1u << 15,                // needed for the exception path of queues
+  capability_watch_points_log2 = 2u << 8,  // 2^2 watch points
+  capability_doorbell_type_2 = 2u << 12,   // AQL doorbells: the value is a packet index
+  capability_debug_trap = 1u << 15,        // needed for the exception path of queues
   capability_wave_launch_trap_override = 1u << 16,
   capability_wave_launch_mode = 1u << 17,
   capability_asic_revision_shift = 22,
   capability_sram_ecc = 1u << 26,
-  capability_debug_firmware = 1u << 29,            // likewise
+  capability_debug_firmware = 1u << 29,  // likewise
 };
 
 struct Properties {
@@ -56,7 +56,8 @@ std::uint64_t system_memory() {
   return (static_cast<std::uint64_t>(info.totalram) * info.mem_unit) & ~std::uint64_t{0xfff};
 }
 
-void add_memory_bank(VirtualTree& tree, unsigned node, unsigned heap, std::uint64_t size, unsigned width, unsigned clock) {
+void add_memory_bank(VirtualTree& tree, unsigned node, unsigned heap, std::uint64_t size, unsigned width,
+                     unsigned clock) {
   Properties bank;
   bank.add("heap_type", heap);
   bank.add("size_in_bytes", size);
@@ -106,14 +107,33 @@ void add_cpu_node(VirtualTree& tree, const Configuration& configuration) {
   node.add("cpu_cores_count", static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN))));
   node.add("simd_count", 0);
   node.add("mem_banks_count", 1);
-  node.add("caches_count", 2);  // without this libhsakmt reads the CPU's own cache files, which many virtual machines lack
+  node.add("caches_count",
+           2);  // without this libhsakmt reads the CPU's own cache files, which many virtual machines lack
   node.add("io_links_count", links);
   node.add("p2p_links_count", 0);
-  for (const char* name : {"cpu_core_id_base", "simd_id_base", "max_waves_per_simd", "lds_size_in_kb", "gds_size_in_kb",
-                           "num_gws", "wave_front_size", "array_count", "simd_arrays_per_engine", "cu_per_simd_array",
-                           "simd_per_cu", "max_slots_scratch_cu", "gfx_target_version", "vendor_id", "device_id",
-                           "location_id", "domain", "drm_render_minor", "hive_id", "num_sdma_engines",
-                           "num_sdma_xgmi_engines", "num_sdma_queues_per_engine", "num_cp_queues"}) {
+  for (const char* name : {"cpu_core_id_base",
+                           "simd_id_base",
+                           "max_waves_per_simd",
+                           "lds_size_in_kb",
+                           "gds_size_in_kb",
+                           "num_gws",
+                           "wave_front_size",
+                           "array_count",
+                           "simd_arrays_per_engine",
+                           "cu_per_simd_array",
+                           "simd_per_cu",
+                           "max_slots_scratch_cu",
+                           "gfx_target_version",
+                           "vendor_id",
+                           "device_id",
+                           "location_id",
+                           "domain",
+                           "drm_render_minor",
+                           "hive_id",
+                           "num_sdma_engines",
+                           "num_sdma_xgmi_engines",
+                           "num_sdma_queues_per_engine",
+                           "num_cp_queues"}) {
     node.add(name, 0);
   }
   node.add("max_engine_clk_ccompute", 3000);
@@ -135,8 +155,9 @@ void add_gpu_node(VirtualTree& tree, const Configuration& configuration, unsigne
   const std::uint32_t simd_id_base = 0x80000000u + 0x1000u * node;
 
   std::uint32_t capability = capability_watch_points | capability_watch_points_log2 | capability_doorbell_type_2 |
-                             capability_debug_trap | capability_wave_launch_trap_override | capability_wave_launch_mode |
-                             (gpu.asic_revision << capability_asic_revision_shift) | capability_debug_firmware;
+                             capability_debug_trap | capability_wave_launch_trap_override |
+                             capability_wave_launch_mode | (gpu.asic_revision << capability_asic_revision_shift) |
+                             capability_debug_firmware;
   if (gpu.sram_ecc) capability |= capability_sram_ecc;
 
   Properties properties;
@@ -211,8 +232,10 @@ void add_drm_nodes(VirtualTree& tree, const Configuration& configuration, unsign
   tree.add_text(device + "/subsystem_device", hexadecimal(0x0c34));
   tree.add_text(device + "/revision", path_of("0x%02x\n", gpu.revision));
   tree.add_text(device + "/class", "0x038000\n");
-  tree.add_text(device + "/uevent", path_of("DRIVER=amdgpu\nPCI_CLASS=38000\nPCI_ID=1002:%04X\nPCI_SUBSYS_ID=1002:0C34\n"
-                                            "PCI_SLOT_NAME=%s\n", gpu.device_id, slot.c_str()));
+  tree.add_text(device + "/uevent",
+                path_of("DRIVER=amdgpu\nPCI_CLASS=38000\nPCI_ID=1002:%04X\nPCI_SUBSYS_ID=1002:0C34\n"
+                        "PCI_SLOT_NAME=%s\n",
+                        gpu.device_id, slot.c_str()));
   tree.add_text(device + "/mem_info_vram_total", std::to_string(configuration.vram) + "\n");
   tree.add_text(device + "/unique_id", path_of("%016llx\n", 0x6b636170'00000000ull + index));
   tree.add_text(device + "/product_name", std::string(gpu.marketing_name) + "\n");
@@ -236,8 +259,7 @@ VirtualTree build_topology(const Configuration& configuration) {
   tree.add_text("/sys/class/kfd/kfd/dev", "511:0\n");
   tree.add_link("/sys/class/kfd/kfd/topology", kfd_root);
   tree.add_text(path_of("%s/generation_id", kfd_root), "2\n");
-  tree.add_text(path_of("%s/system_properties", kfd_root),
-                "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
+  tree.add_text(path_of("%s/system_properties", kfd_root), "platform_oem 0\nplatform_id 0\nplatform_rev 0\n");
   tree.add_text("/sys/module/amdgpu/initstate", "live\n");
   tree.add_text("/sys/module/amdgpu/version", "6.8.5\n");
   tree.add_folder("/sys/module/amdgpu/holders");

@@ -63,11 +63,13 @@ TEST(Configuration, SizesHaveUnits) {
 }
 
 TEST(VirtualTree, OwnsOnlyTheDriversPlaces) {
-  for (const char* path : {"/dev/kfd", "/dev/dri", "/dev/dri/renderD128", "/sys/class/drm/card0", "/sys/dev/char/226:128/device",
-                           "/sys/devices/virtual/kfd/kfd/topology/nodes", "/proc/modules"}) {
+  for (const char* path :
+       {"/dev/kfd", "/dev/dri", "/dev/dri/renderD128", "/sys/class/drm/card0", "/sys/dev/char/226:128/device",
+        "/sys/devices/virtual/kfd/kfd/topology/nodes", "/proc/modules"}) {
     EXPECT_TRUE(VirtualTree::owns(path)) << path;
   }
-  for (const char* path : {"", "/", "/dev/drive", "/dev/kfd2", "/dev/null", "/sys/class/net", "/proc/self/maps", "dev/kfd", "/sys/dev/char/1:3"}) {
+  for (const char* path : {"", "/", "/dev/drive", "/dev/kfd2", "/dev/null", "/sys/class/net", "/proc/self/maps",
+                           "dev/kfd", "/sys/dev/char/1:3"}) {
     EXPECT_FALSE(VirtualTree::owns(path)) << path;
   }
 }
@@ -111,7 +113,8 @@ TEST(Topology, ShowsOneNodeForTheProcessorAndOneForEachDevice) {
 }
 
 TEST(Topology, ALargeBarMakesDeviceMemoryPublic) {
-  const VirtualTree tree = build_topology(configured({{"KERNCAP_SOFTGPU_ARCH", "gfx90a"}, {"KERNCAP_SOFTGPU_LARGE_BAR", "1"}}));
+  const VirtualTree tree =
+      build_topology(configured({{"KERNCAP_SOFTGPU_ARCH", "gfx90a"}, {"KERNCAP_SOFTGPU_LARGE_BAR", "1"}}));
   const std::string nodes = "/sys/devices/virtual/kfd/kfd/topology/nodes";
   EXPECT_THAT(tree.find(nodes + "/1/mem_banks/0/properties")->text, HasSubstr("heap_type 1\n"));
   EXPECT_THAT(tree.find(nodes + "/0/properties")->text, HasSubstr("io_links_count 1\n"));

@@ -7,12 +7,7 @@ namespace {
 
 // "/dev/dri" as prefix also covers "/dev/dri/renderD128" but not "/dev/drive".
 constexpr std::string_view owned_prefixes[] = {
-    "/dev/kfd",
-    "/dev/dri",
-    "/sys/class/kfd",
-    "/sys/devices/virtual/kfd",
-    "/sys/class/drm",
-    "/sys/module/amdgpu",
+    "/dev/kfd", "/dev/dri", "/sys/class/kfd", "/sys/devices/virtual/kfd", "/sys/class/drm", "/sys/module/amdgpu",
 };
 // Prefixes where any continuation belongs to the tree ("/sys/dev/char/226:128").
 constexpr std::string_view owned_stems[] = {"/sys/dev/char/226:"};

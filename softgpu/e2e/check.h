@@ -6,19 +6,19 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define HIP_OK(call)                                                                                       \
-  do {                                                                                                     \
-    const hipError_t status_ = (call);                                                                     \
-    if (status_ != hipSuccess) {                                                                           \
-      std::printf("FAILED line %d: %s: %s\n", __LINE__, #call, hipGetErrorString(status_));                \
-      std::exit(1);                                                                                        \
-    }                                                                                                      \
+#define HIP_OK(call)                                                                        \
+  do {                                                                                      \
+    const hipError_t status_ = (call);                                                      \
+    if (status_ != hipSuccess) {                                                            \
+      std::printf("FAILED line %d: %s: %s\n", __LINE__, #call, hipGetErrorString(status_)); \
+      std::exit(1);                                                                         \
+    }                                                                                       \
   } while (false)
 
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      std::printf("FAILED line %d: %s\n", __LINE__, #condition);      \
-      std::exit(1);                                                   \
-    }                                                                 \
+#define EXPECT(condition)                                        \
+  do {                                                           \
+    if (!(condition)) {                                          \
+      std::printf("FAILED line %d: %s\n", __LINE__, #condition); \
+      std::exit(1);                                              \
+    }                                                            \
   } while (false)
