@@ -34,6 +34,12 @@ struct EmitOptions {
   std::filesystem::path data_folder, helper_folder;
 };
 
+struct Field {                               // of a struct that is passed by value
+  std::string name, type, pointee, element;  // name: "view.data"; the rest as in Parameter
+  std::uint64_t offset = 0;                  // bytes, inside the parameter
+  bool pointer = false, is_const = false;
+};
+
 struct Parameter {
   int index = 0;
   std::string name, type;  // as the source spells it, after template substitution
@@ -42,6 +48,7 @@ struct Parameter {
   std::string element;     // "f32", "bf16", "i32" ...: of the pointee, or of the value itself; may be empty
   bool pointer = false, is_const = false;  // is_const: of the pointee
   std::uint64_t size = 0;                  // bytes
+  std::vector<Field> fields;               // of structs and functors, nested ones flattened
 };
 
 struct Function {          // a device function that the kernel calls and the project can edit

@@ -255,6 +255,81 @@ TEST_F(Emit, TakesTheNewestOfSeveralCompilesOfOneSourceAndAsksForOthers) {
   EXPECT_THAT(emit_project(options).translation_unit->output, HasSubstr("scale.o"));
 }
 
+// Ways of compiling that must not matter to the rebuild; the flags are those of the call.
+struct Way {
+  const char* name;
+  std::vector<std::string> flags;
+};
+
+class EveryWayOfCompiling : public Emit, public ::testing::WithParamInterface<Way> {};
+
+TEST_P(EveryWayOfCompiling, RebuildsByteIdentical) {
+  application_.write("include/forced.h", "#define FORCED 1\n");
+  application_.write("build/flags.rsp", "-DFROM_RESPONSE_FILE=\"a b\"\n");
+  compile_application(GetParam().flags);
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.find_kernel = false;
+  const auto report = emit_project(options);
+  ASSERT_FALSE(report.capture_only) << report.capture_only_reason;
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+  // Nothing may appear where the original build wrote its side files.
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(report.project))
+    EXPECT_NE(entry.path().extension(), ".d") << entry.path();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flags, EveryWayOfCompiling,
+    ::testing::Values(Way{"debug", {"-g", "-O0"}}, Way{"depfile", {"-MD", "-MT", "scale.o", "-MF", "scale.o.d"}},
+                      Way{"user_depfile", {"-MMD", "-MF", "scale.d"}}, Way{"save_temps", {"-save-temps=obj"}},
+                      Way{"time_trace", {"-ftime-trace"}}, Way{"forced_include", {"-include", "../include/forced.h"}},
+                      Way{"response_file", {"@flags.rsp"}}, Way{"fast_math", {"-ffast-math"}},
+                      Way{"absolute_include", {"-I/nonexistent", "-I../include", "-iquote", "../src"}},
+                      Way{"odd_define", {"-DTEXT=\"a;b $c \\ 'd' @e@\""}},
+                      Way{"per_arch", {"-Xarch_gfx90a", "-DARCH=1", "-mllvm", "-amdgpu-early-inline-all=false"}},
+                      Way{"remarks", {"-fsave-optimization-record", "-Rpass=inline"}},
+                      Way{"working_directory", {"-fdebug-compilation-dir=.", "-fdebug-prefix-map=/tmp=/x", "-g"}}),
+    [](const auto& parameter) { return std::string(parameter.param.name); });
+
+TEST_F(Emit, FindsTheKernelOfAUnityBuildInItsOwnFile) {
+  application_.write("include/times.h", header);
+  application_.write("src/scale.hip", source);
+  application_.write("src/unity.hip", "#include \"scale.hip\"\n__global__ void extra(int* p) { *p = 1; }\n");
+  application_.compile({KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "-c",
+                        (application_.sources() / "src/unity.hip").string(), "-o", "unity.o"},
+                       "build");
+  const auto report =
+      emit_project(application_.options(application_.snapshot_of("build/unity.o", "gfx90a", "scale<float>")));
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+  ASSERT_TRUE(report.kernel.has_value());
+  EXPECT_EQ(report.kernel->file, "src/src/scale.hip");
+}
+
+TEST_F(Emit, NamesTheClockWhenASourceUsesIt) {
+  application_.write("include/times.h", header);
+  application_.write("src/scale.hip", std::string(source) +
+                                          "__global__ void clock_kernel(char* p) { p[0] = __TIME__[threadIdx.x]; "
+                                          "}\nvoid go(char* p) { clock_kernel<<<1, 1>>>(p); }\n");
+  application_.compile(
+      {KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "-c", "src/scale.hip", "-o", "build_scale.o"});
+  const auto snapshot = application_.snapshot_of("build_scale.o", "gfx90a", "scale<float>");
+  const auto report = emit_project(application_.options(snapshot));
+  if (report.rebuild->outcome == RebuildOutcome::byte_identical) GTEST_SKIP() << "both compiles ran within one second";
+  EXPECT_THAT(report.rebuild->reason, HasSubstr("__TIME__"));
+}
+
+TEST_F(Emit, SaysWhichCompilerIsMissingWhenTheProjectIsConfigured) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.rebuild_check = options.find_kernel = false;
+  const auto report = emit_project(options);
+  std::string text = support::read_text_file(report.project / "CMakeLists.txt");
+  const auto at = text.find("/bin/clang\"");
+  ASSERT_NE(at, std::string::npos);
+  support::write_file_atomically(report.project / "CMakeLists.txt",
+                                 text.replace(at, 11, "/bin/clang-of-another-rocm\""), 0644);
+  EXPECT_THAT(build_kernel(report.project), HasSubstr("is not on this machine"));
+}
+
 TEST_F(Emit, ReportsInJson) {
   compile_application();
   auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));

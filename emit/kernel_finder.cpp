@@ -78,6 +78,11 @@ KernelDefinition definition_from(const Json& answer) {
     parameter.pointer = flag_at(entry, "pointer");
     parameter.is_const = flag_at(entry, "const");
     parameter.size = number_at(entry, "size");
+    if (entry.contains("fields"))
+      for (const auto& field : support::array_member(entry, "fields", "kernel finder"))
+        parameter.fields.push_back({text_at(field, "name"), text_at(field, "type"), text_at(field, "pointee"),
+                                    text_at(field, "element"), number_at(field, "offset"), flag_at(field, "pointer"),
+                                    flag_at(field, "const")});
     kernel.parameters.push_back(std::move(parameter));
   }
   for (const auto& entry : support::array_member(answer, "callees", "kernel finder"))

@@ -204,6 +204,13 @@ Json kernel_json(const EmitReport& report) {
     entry["pointer"] = parameter.pointer;
     entry["const"] = parameter.is_const;
     entry["size"] = parameter.size;
+    for (const auto& field : parameter.fields) {
+      Json part{{"name", field.name}, {"offset", field.offset}, {"type", field.type}, {"pointer", field.pointer}};
+      if (field.pointer) part["const"] = field.is_const;
+      if (!field.pointee.empty()) part["pointee"] = field.pointee;
+      if (!field.element.empty()) part["element"] = field.element;
+      entry["fields"].push_back(std::move(part));
+    }
     parameters.push_back(std::move(entry));
   }
   document["parameters"] = std::move(parameters);
