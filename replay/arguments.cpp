@@ -30,7 +30,9 @@ const SourceParameter* source_parameter(const std::optional<KernelSource>& sourc
 }  // namespace
 
 std::string Argument::label() const {
-  return name.empty() ? fmt::format("argument {}", index) : fmt::format("argument {} '{}'", index, name);
+  std::string text = name.empty() ? fmt::format("argument {}", index) : fmt::format("argument {} '{}'", index, name);
+  if (member) text += fmt::format(", member at byte {}", *member);
+  return text;
 }
 
 const ArgumentRule* rule_for(const Argument& argument, const ValidateRules& rules) {
@@ -80,6 +82,8 @@ std::vector<Argument> kernel_arguments(const snapshot::Dispatch& dispatch, std::
     }
     if (element.empty()) element = pointee(argument.type).value_or("");
     argument.element = element_type(element).value_or(ElementType::bytes);
+    const std::string target = pointee(argument.type).value_or("");
+    argument.points_to_const = target.starts_with("const ") || target.ends_with(" const") || entry.is_const;
     // A pointer is 8 bytes; a structure passed by value may hold pointers too, but has no element type of its own.
     if (entry.size == 8 && std::uint64_t{entry.offset} + 8 <= kernarg.size() && entry.value_kind != "by_value") {
       std::uint64_t value = 0;
@@ -90,6 +94,21 @@ std::vector<Argument> kernel_arguments(const snapshot::Dispatch& dispatch, std::
       argument.element = *rule->type;
     }
     result.push_back(std::move(argument));
+  }
+  const std::size_t parameters = result.size();
+  for (std::size_t i = 0; i < parameters; ++i) {
+    if (result[i].pointer || result[i].size < 8) continue;
+    const std::uint64_t end = std::min<std::uint64_t>(std::uint64_t{result[i].offset} + result[i].size, kernarg.size());
+    for (std::uint64_t at = (result[i].offset + 7u) / 8u * 8u; at + 8 <= end; at += 8) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, kernarg.data() + at, sizeof value);
+      if (!in_any_region(dispatch, value)) continue;
+      Argument member = result[i];
+      member.member = static_cast<std::uint32_t>(at - result[i].offset);
+      member.pointer = value;
+      if (const ArgumentRule* rule = rule_for(member, rules); rule == nullptr || !rule->type) member.element = ElementType::bytes;
+      result.push_back(std::move(member));
+    }
   }
   return result;
 }

@@ -18,9 +18,12 @@ struct Argument {
   std::uint32_t offset = 0, size = 0;    // in the kernarg segment
   std::optional<std::uint64_t> pointer;  // its value, when it is a pointer into captured memory
   ElementType element = ElementType::bytes;
-  std::string label() const;   // "argument 2 'out'", "argument 2"
+  std::optional<std::uint32_t> member;  // the pointer is a member of a structure passed by value, at this byte
+  bool points_to_const = false;         // by its type; false when that is unknown
+  std::string label() const;   // "argument 2 'out'", "argument 2", "argument 0 'view', member at byte 16"
 };
 
+// The parameters in order, then the pointers inside parameters that are structures.
 std::vector<Argument> kernel_arguments(const snapshot::Dispatch& dispatch, std::span<const std::byte> kernarg,
                                        const std::optional<KernelSource>& source, const ValidateRules& rules);
 

@@ -73,6 +73,27 @@ TEST(Arguments, a_rule_for_an_unknown_argument_is_refused) {
   EXPECT_THROW(check_rules(arguments, rules), support::Error);
 }
 
+TEST(Arguments, pointers_inside_structures_are_found) {
+  Example e;
+  e.dispatch.kernel_demangled = "k(View)";
+  e.dispatch.kernel.arguments = {{"view", "", "by_value", 0, 24, "", "", false}};
+  e.set(0, 42);
+  e.set(8, base + 0x1000);
+  e.set(16, 0);
+  const auto arguments = kernel_arguments(e.dispatch, e.kernarg, std::nullopt, {});
+  ASSERT_EQ(arguments.size(), 2u);
+  EXPECT_EQ(arguments[1].label(), "argument 0 'view', member at byte 8");
+  EXPECT_EQ(arguments[1].pointer, base + 0x1000);
+  EXPECT_EQ(spans_of(e.dispatch.regions[0], arguments, {}).back().argument, 1);
+}
+
+TEST(Arguments, constness_is_read_from_the_type) {
+  Example e;
+  const auto arguments = kernel_arguments(e.dispatch, e.kernarg, std::nullopt, {});
+  EXPECT_TRUE(arguments[0].points_to_const);
+  EXPECT_FALSE(arguments[1].points_to_const);
+}
+
 TEST(Spans, cover_a_region_without_holes) {
   Example e;
   const auto arguments = kernel_arguments(e.dispatch, e.kernarg, std::nullopt, {});

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <random>
 
+#include "core/support/file.h"
 #include "replay/bench.h"
 #include "replay/worker_process.h"
 
@@ -13,6 +15,8 @@ namespace {
 
 constexpr unsigned noise_runs_when_asked_by_failure = 3;
 constexpr unsigned warm_up_runs = 3;
+constexpr std::size_t most_flips = 4;
+constexpr std::chrono::milliseconds trial_timeout{10'000};  // changed inputs can make a loop endless
 
 std::string kernel_name(const Verdict& verdict) {
   return verdict.kernel.empty() ? "the kernel" : "kernel '" + verdict.kernel + "'";
@@ -64,6 +68,54 @@ NoiseReport measure_noise(Options options, unsigned runs) {
   return report;
 }
 
+// A candidate that matches on the captured inputs has to agree with the captured kernel on changed ones too. The captured
+// kernel comes first: changes that it does not survive, or answers differently twice, prove nothing and are left out.
+// Returns whether the candidate agreed; the verdict then says where it did not.
+bool agrees_on_changed_inputs(const Options& options, WorkerProcess& candidate, Verdict& verdict) {
+  Options captured = options;
+  captured.code_object.reset();
+  captured.captured = true;
+  captured.timeout = std::min(captured.timeout, trial_timeout);
+  auto original = std::make_unique<WorkerProcess>(captured);
+  std::vector<std::string> trials{"floats"};
+  const auto& flippable = candidate.ready().flippable;
+  trials.insert(trials.end(), flippable.begin(), flippable.begin() + static_cast<std::ptrdiff_t>(std::min(flippable.size(), most_flips)));
+  const support::TemporaryFolder folder("kerncap-trial");
+  std::random_device entropy;
+  unsigned made = 0;
+  for (const std::string& what : trials) {
+    const WorkerTrial trial{what, (std::uint64_t{entropy()} << 32) | entropy(), folder.path() / "outcome"};
+    try {
+      if (original->run("record", false, {}, trial).nothing) continue;
+      if (original->run("everything", false, {}, trial).verdict->outcome != Outcome::matches) continue;
+    } catch (const WorkerFailure&) {
+      original = std::make_unique<WorkerProcess>(captured);
+      continue;
+    }
+    ++made;
+    WorkerRun run;
+    const std::string inputs = what == "floats" ? "floating-point inputs changed by a few percent" : "the old content of " + what + " changed";
+    try {
+      run = candidate.run("everything", false, {}, trial);
+    } catch (const WorkerFailure& failure) {
+      throw WorkerFailure{failure.outcome, fmt::format("with {}, where the captured kernel runs: {}", inputs, failure.sentence)};
+    }
+    if (run.verdict->outcome == Outcome::matches) continue;
+    verdict.outcome = Outcome::differs;
+    verdict.first = run.verdict->first;
+    verdict.parts = run.verdict->parts;
+    verdict.sentence = fmt::format("NOT valid: {} has the application's result, but with {} it differs from the captured kernel: {}, "
+                                   "element {}: expected {}, got {}",
+                                   kernel_name(verdict), inputs, verdict.first->what, verdict.first->element,
+                                   verdict.first->expected, verdict.first->actual);
+    verdict.notes.push_back(fmt::format("changed inputs: seed {:#x}", trial.seed));
+    return false;
+  }
+  verdict.notes.push_back(made != 0 ? fmt::format("it also agrees with the captured kernel on {} set{} of changed inputs", made, made == 1 ? "" : "s")
+                                    : std::string("no changed inputs could be tried on this kernel"));
+  return true;
+}
+
 void sentence_for_comparison(Verdict& verdict) {
   const std::string subject = kernel_name(verdict);
   if (verdict.outcome == Outcome::matches) {
@@ -95,6 +147,9 @@ void validate(const Options& options, Verdict& verdict) {
     for (std::uint64_t i = 0; i < runs; ++i) {
       take(verdict, worker.run("everything", false, noise));
       if (verdict.outcome == Outcome::differs) break;
+    }
+    if (verdict.outcome == Outcome::matches && options.code_object && options.changed_inputs) {
+      if (!agrees_on_changed_inputs(options, worker, verdict)) return;
     }
   }
   if (verdict.outcome == Outcome::differs && options.code_object && noise.empty()) {
@@ -184,6 +239,7 @@ void bench(const Options& options, Verdict& verdict) {
   const auto worker_of = [&](int which) -> WorkerProcess& { return paired && which == 0 ? *other : subject; };
   const auto label = [&](int which) { return paired && which == 1 ? subject_timing.label : result.first.label; };
   for (int which = 0; which <= (paired ? 1 : 0); ++which) timed_run(worker_of(which), options, all, label(which), verdict);
+  if (checked && options.code_object && options.changed_inputs && !agrees_on_changed_inputs(options, subject, verdict)) return;
 
   StoppingRule rule;
   rule.seconds = options.seconds;

@@ -30,7 +30,7 @@ Number parse_value(const char* option, const char* text, Number least) {
 
 enum Option : int {
   opt_snapshot = 1, opt_dispatch, opt_code_object, opt_captured, opt_mode, opt_iterations, opt_vs, opt_kernel_json,
-  opt_tolerance, opt_timeout, opt_seconds, opt_threshold, opt_cold, opt_json, opt_verbose, opt_all, opt_worker,
+  opt_tolerance, opt_timeout, opt_seconds, opt_threshold, opt_cold, opt_captured_inputs, opt_json, opt_verbose, opt_all, opt_worker,
   opt_help, opt_version,
 };
 
@@ -48,6 +48,7 @@ constexpr option long_options[] = {
     {"seconds", required_argument, nullptr, opt_seconds},
     {"threshold", required_argument, nullptr, opt_threshold},
     {"cold", no_argument, nullptr, opt_cold},
+    {"captured-inputs-only", no_argument, nullptr, opt_captured_inputs},
     {"json", no_argument, nullptr, opt_json},
     {"verbose", no_argument, nullptr, opt_verbose},
     {"all", no_argument, nullptr, opt_all},
@@ -85,6 +86,7 @@ const char* const usage_text =
   --seconds N             bench: time allowed (default 20)
   --threshold X           bench: relative difference that counts as "same" (default 0.01)
   --cold                  bench: flush the caches before every run
+  --captured-inputs-only  do not try a matching candidate on changed inputs
   --all                   list arguments without differences too
   --json                  print the verdict as JSON (kerncap.verdict/1)
   --verbose               show the ROCm runtime's own messages
@@ -124,6 +126,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
       case opt_seconds: options.seconds = parse_value<double>("seconds", optarg, 0); break;
       case opt_threshold: options.threshold = parse_value<double>("threshold", optarg, 0); break;
       case opt_cold: options.cold = true; break;
+      case opt_captured_inputs: options.changed_inputs = false; break;
       case opt_json: options.json = true; break;
       case opt_verbose: options.verbose = true; break;
       case opt_all: options.all_parts = true; break;
@@ -166,6 +169,7 @@ std::vector<std::string> command_line(const Options& o, const std::string& progr
   if (o.seconds != defaults.seconds) add({"--seconds", fmt::format("{}", o.seconds)});
   if (o.threshold != defaults.threshold) add({"--threshold", fmt::format("{}", o.threshold)});
   if (o.cold) add({"--cold"});
+  if (!o.changed_inputs) add({"--captured-inputs-only"});
   if (o.json) add({"--json"});
   if (o.verbose) add({"--verbose"});
   if (o.all_parts) add({"--all"});

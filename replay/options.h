@@ -33,6 +33,7 @@ struct Options {
   double seconds = 20;                               // bench: wall time
   double threshold = 0.01;                           // bench: relative differences up to this are "same"
   bool cold = false;                                 // bench: flush the caches before every run
+  bool changed_inputs = true;                        // a candidate that matches is tried on changed inputs too
   bool json = false;
   bool verbose = false;                              // pass the runtime's own messages through
   bool all_parts = false;                            // list arguments without differences too

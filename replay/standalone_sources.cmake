@@ -14,6 +14,7 @@ set(KERNCAP_REPLAY_JUDGE_SOURCES
   replay/kernarg.cpp
   replay/options.cpp
   replay/patches.cpp
+  replay/perturbation.cpp
   replay/plan.cpp
   replay/program_match.cpp
   replay/project.cpp
@@ -28,6 +29,7 @@ set(KERNCAP_REPLAY_WORKER_SOURCES
   replay/main.cpp
   replay/memory.cpp
   replay/program.cpp
+  replay/expected.cpp
   replay/state.cpp
   replay/steering.cpp
   replay/worker.cpp)
@@ -40,12 +42,14 @@ set(KERNCAP_REPLAY_HEADERS
   replay/compare.h
   replay/device.h
   replay/element_type.h
+  replay/expected.h
   replay/hsa_api.h
   replay/judge.h
   replay/kernarg.h
   replay/memory.h
   replay/options.h
   replay/patches.h
+  replay/perturbation.h
   replay/plan.h
   replay/program.h
   replay/project.h

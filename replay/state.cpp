@@ -1,11 +1,15 @@
 #include "replay/state.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "core/support/error.h"
+#include "core/support/file.h"
 #include "replay/memory.h"
 
 namespace kerncap::replay {
@@ -17,6 +21,8 @@ using snapshot::RegionKind;
 
 constexpr std::uint64_t chunk = snapshot::chunk_size;
 constexpr std::uint64_t buffer_size = 64 * chunk;  // 4 MiB: few copies, little memory
+
+constexpr unsigned trial_slack = 4;
 
 // A buffer that forgets: expected results must not lie around where a kernel might find them.
 class WipedBuffer {
@@ -75,6 +81,11 @@ State::State(const std::filesystem::path& snapshot, std::size_t dispatch, const 
   }
 }
 
+bool State::is_candidates_own(const snapshot::Dispatch& dispatch, const Placement& placement) const {
+  return program_.candidate && placement.method == Method::code_object && placement.code_object == dispatch.code_object &&
+         placement.agent == dispatch.agent;
+}
+
 void State::make_pieces(const Reader& reader) {
   const snapshot::Dispatch& dispatch = reader.manifest().dispatches[dispatch_];
   for (std::size_t i = 0; i < dispatch.regions.size(); ++i) {
@@ -88,8 +99,7 @@ void State::make_pieces(const Reader& reader) {
     Piece piece;
     piece.region = i;
     piece.host = is_host_memory(*placement);
-    if (program_.candidate && placement->method == Method::code_object &&
-        placement->code_object == dispatch.code_object && placement->agent == dispatch.agent) {
+    if (is_candidates_own(dispatch, *placement)) {
       // The candidate stands here: its variables are compared by name, its code is its own.
       skipped_.push_back({region.address, region.size,
                           "the captured code object, which the candidate replaces; its device variables are compared by name"});
@@ -134,14 +144,15 @@ void State::make_pieces(const Reader& reader) {
 }
 
 void State::write_all() {
-  const Reader reader(snapshot_);
-  const auto& regions = reader.manifest().dispatches[dispatch_].regions;
+  const Expected state(snapshot_, dispatch_, trial_, false);
+  const Reader& reader = state.reader();
+  const auto& dispatch = state.dispatch();
+  const auto& regions = dispatch.regions;
   std::vector<std::byte> buffer(buffer_size), current;
   for (const Placement& placement : plan_.placements) {
     const bool host = is_host_memory(placement);
     const bool code = placement.method == Method::code_object;
-    const auto& dispatch = reader.manifest().dispatches[dispatch_];
-    if (code && program_.candidate && placement.code_object == dispatch.code_object && placement.agent == dispatch.agent) continue;
+    if (is_candidates_own(dispatch, placement)) continue;
     if (placement.whole_block) clear_memory(host, placement.address, placement.size);
     for (const std::size_t index : placement.regions) {
       const Region& region = regions[index];
@@ -150,10 +161,10 @@ void State::write_all() {
         // Runs of chunks that are alike: all zero, or all with content.
         const std::uint64_t address = region.address + first * chunk;
         const std::uint64_t access = access_address(placement, address);
-        const bool zero = !code && reader.is_zero(dispatch_, index, snapshot::State::before, first);
+        const bool zero = !code && state.is_zero_before(index, first);
         std::uint64_t last = first + 1;
         while (last < count && (zero || last - first < buffer_size / chunk) &&
-               (!code && reader.is_zero(dispatch_, index, snapshot::State::before, last)) == zero) {
+               (!code && state.is_zero_before(index, last)) == zero) {
           ++last;
         }
         const std::uint64_t bytes = std::min(last * chunk, region.size) - first * chunk;
@@ -164,7 +175,7 @@ void State::write_all() {
         }
         if (zero) last = std::min(last, first + buffer_size / chunk);
         const auto part = std::span(buffer).first(std::min(last * chunk, region.size) - first * chunk);
-        reader.read(dispatch_, index, snapshot::State::before, first * chunk, part);
+        state.before(index, first * chunk, part);
         patches_.apply(address, part);
         if (code) {
           // Code that the loader has written already stays untouched; variables get the application's values.
@@ -182,7 +193,7 @@ void State::write_all() {
     for (const Piece& piece : pieces_) {
       if (!piece.what.starts_with("device variable")) continue;
       std::vector<std::byte> value(piece.size);
-      reader.read(dispatch_, piece.region, snapshot::State::before, piece.offset, value);
+      state.before(piece.region, piece.offset, value);
       patches_.apply(regions[piece.region].address + piece.offset, value);
       write_memory(false, piece.actual_address, value);
     }
@@ -204,17 +215,13 @@ void State::restore_candidate_memory() {
 }
 
 std::uint64_t State::write_dirty() {
-  const Reader reader(snapshot_);
-  const auto& dispatch = reader.manifest().dispatches[dispatch_];
+  const Expected state(snapshot_, dispatch_, trial_, false);
+  const auto& dispatch = state.dispatch();
   std::uint64_t written = 0;
   std::vector<std::byte> buffer(buffer_size);
   for (std::size_t index = 0; index < dirty_.size(); ++index) {
     const Placement* placement = placement_of(plan_, index);
-    if (placement == nullptr) continue;
-    if (placement->method == Method::code_object && program_.candidate &&
-        placement->code_object == dispatch.code_object && placement->agent == dispatch.agent) {
-      continue;
-    }
+    if (placement == nullptr || is_candidates_own(dispatch, *placement)) continue;
     const Region& region = dispatch.regions[index];
     const std::uint64_t count = dirty_[index].size();
     for (std::uint64_t first = 0; first < count; ++first) {
@@ -222,7 +229,7 @@ std::uint64_t State::write_dirty() {
       std::uint64_t last = first + 1;
       while (last < count && dirty_[index][last] && last - first < buffer_size / chunk) ++last;
       const auto part = std::span(buffer).first(std::min(last * chunk, region.size) - first * chunk);
-      reader.read(dispatch_, index, snapshot::State::before, first * chunk, part);
+      state.before(index, first * chunk, part);
       patches_.apply(region.address + first * chunk, part);
       write_memory(is_host_memory(*placement), access_address(*placement, region.address + first * chunk), part);
       written += part.size();
@@ -233,8 +240,8 @@ std::uint64_t State::write_dirty() {
   return written;
 }
 
-void State::compare_piece(const Reader& reader, Piece& piece, const Noise& noise, Extent extent, Comparing& result) {
-  const Region& region = reader.manifest().dispatches[dispatch_].regions[piece.region];
+void State::compare_piece(const Expected& state, Piece& piece, const Noise& noise, Extent extent, Comparing& result) {
+  const Region& region = state.dispatch().regions[piece.region];
   WipedBuffer expected(buffer_size);
   std::vector<std::byte> actual(buffer_size);
   Part part;
@@ -247,6 +254,12 @@ void State::compare_piece(const Reader& reader, Piece& piece, const Noise& noise
   if (const auto found = noise.find(piece.what); found != noise.end() && is_floating(piece.element)) {
     // Twice the largest deviation seen: the application's own run is one more sample of the same spread.
     part.tolerance.absolute = std::max(part.tolerance.absolute, 2 * found->second);
+  }
+  if (trial_) {
+    // The rules were made for the captured inputs; on others an honest kernel's rounding may come out a little larger.
+    part.tolerance.absolute *= trial_slack;
+    part.tolerance.relative *= trial_slack;
+    part.tolerance.ulps *= trial_slack;
   }
   auto& dirty = dirty_[piece.region];
   const std::uint64_t element = size_of(piece.element);
@@ -265,9 +278,11 @@ void State::compare_piece(const Reader& reader, Piece& piece, const Noise& noise
     }
     const auto want = expected.first(size);
     const auto got = std::span(actual).first(size);
-    const bool before_is_expected = piece.unchanged_expected;
-    reader.read(dispatch_, piece.region, before_is_expected ? snapshot::State::before : snapshot::State::after,
-                piece.offset + at, want);
+    if (piece.unchanged_expected) {
+      state.before(piece.region, piece.offset + at, want);
+    } else {
+      state.after(piece.region, piece.offset + at, want);
+    }
     patches_.apply_where_original(region.address + piece.offset + at, want);
     read_memory(piece.host, piece.access_address + at, got);
     if (std::memcmp(want.data(), got.data(), size) != 0) {
@@ -320,12 +335,93 @@ void State::compare_slack(Comparing& result) {
   }
 }
 
+// Which argument's memory holds a pointer into this region: for people who must find out what "memory at 0x..." is.
+std::string State::reached_from(const Expected& state, std::uint64_t region_index) const {
+  const auto& regions = state.dispatch().regions;
+  const Region& target = regions[region_index];
+  std::uint64_t budget = 64u << 20;  // bytes looked through
+  std::vector<std::byte> bytes(buffer_size);
+  for (const Piece& piece : pieces_) {
+    if (piece.argument < 0 || piece.element != ElementType::bytes) continue;
+    const std::uint64_t skip = (8 - (piece.actual_address & 7)) & 7;
+    for (std::uint64_t at = skip; at + 8 <= piece.size && budget != 0;) {
+      const std::uint64_t size = std::min({buffer_size, (piece.size - at) / 8 * 8, budget});
+      if (size < 8) break;
+      state.before(piece.region, piece.offset + at, std::span(bytes).first(size));
+      for (std::uint64_t word = 0; word + 8 <= size; word += 8) {
+        std::uint64_t value = 0;
+        std::memcpy(&value, bytes.data() + word, sizeof value);
+        if (value < target.address || value - target.address >= target.size) continue;
+        return fmt::format("reached from {} (pointer at byte {})", piece.what, at + word);
+      }
+      at += size;
+      budget -= std::min(budget, size);
+    }
+  }
+  return {};
+}
+
 Comparing State::compare(Extent extent, const Noise& noise) {
-  const Reader reader(snapshot_);
+  const Expected state(snapshot_, dispatch_, trial_, true);
   Comparing result;
-  for (Piece& piece : pieces_) compare_piece(reader, piece, noise, extent, result);
+  for (Piece& piece : pieces_) compare_piece(state, piece, noise, extent, result);
   if (extent == Extent::everything) compare_slack(result);
+  if (result.first && result.first->argument < 0 && result.first->what.starts_with("memory at")) {
+    for (std::size_t i = 0; i < state.dispatch().regions.size(); ++i) {
+      if (state.dispatch().regions[i].address != result.first->region_address) continue;
+      if (const std::string path = reached_from(state, i); !path.empty()) result.first->what += ", " + path;
+    }
+  }
   return result;
+}
+
+void State::set_trial(std::optional<Trial> trial) { trial_ = std::move(trial); }
+
+std::vector<Perturbation::Stretch> State::floating_stretches() const {
+  std::vector<Perturbation::Stretch> result;
+  for (const Piece& piece : pieces_) {
+    const bool usable = piece.argument >= 0 && is_floating(piece.element) && !piece.unchanged_expected;
+    // Cuts on multiples of 8 must not cut elements: perturbation.h.
+    if (!usable || piece.actual_address % size_of(piece.element) != 0 || (piece.actual_address - piece.offset) % 8 != 0) continue;
+    result.push_back({piece.actual_address, piece.size, piece.element, Perturbation::Kind::scale_floats});
+  }
+  return result;
+}
+
+std::vector<Perturbation::Stretch> State::untouched_stretches(const Argument& argument) const {
+  std::vector<Perturbation::Stretch> result;
+  const std::string label = argument.label();
+  for (const Piece& piece : pieces_) {
+    if (piece.what != label || piece.unchanged_expected || is_floating(piece.element)) continue;
+    // What the application's kernel changed is tested by the comparison already.
+    bool changed = false;
+    for (std::uint64_t c = piece.offset / chunk; c <= (piece.offset + piece.size - 1) / chunk; ++c) changed |= dirty_[piece.region][c];
+    if (!changed) result.push_back({piece.actual_address, piece.size, piece.element, Perturbation::Kind::flip_bytes});
+  }
+  return result;
+}
+
+void State::write_outcome() {
+  const Expected state(snapshot_, dispatch_, trial_, false);
+  const int fd = ::open(trial_->outcome.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) support::fail(support::ExitCode::environment, "cannot write '{}': {}", trial_->outcome.string(), std::strerror(errno));
+  WipedBuffer before(chunk), actual(chunk);
+  for (std::size_t index = 0; index < dirty_.size(); ++index) {
+    const Placement* placement = placement_of(plan_, index);
+    if (placement == nullptr || is_candidates_own(state.dispatch(), *placement)) continue;
+    const Region& region = state.dispatch().regions[index];
+    for (std::uint64_t c = 0; c < dirty_[index].size(); ++c) {
+      const std::uint64_t size = std::min(chunk, region.size - c * chunk), address = region.address + c * chunk;
+      state.before(index, c * chunk, before.first(size));
+      patches_.apply(address, before.first(size));
+      read_memory(is_host_memory(*placement), access_address(*placement, address), actual.first(size));
+      if (std::memcmp(before.first(size).data(), actual.first(size).data(), size) == 0) continue;
+      const OutcomeRecord record{index, c, size};
+      support::write_all(fd, std::as_bytes(std::span(&record, 1)), trial_->outcome.string());
+      support::write_all(fd, actual.first(size), trial_->outcome.string());
+    }
+  }
+  ::close(fd);
 }
 
 }  // namespace kerncap::replay

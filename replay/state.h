@@ -12,6 +12,7 @@
 
 #include "core/snapshot/reader.h"
 #include "replay/arguments.h"
+#include "replay/expected.h"
 #include "replay/patches.h"
 #include "replay/plan.h"
 #include "replay/program.h"
@@ -47,12 +48,24 @@ class State {
 
   Comparing compare(Extent extent, const Noise& noise);
 
+  // From now on the before state is the trial's, and the expected one what its outcome file says; without a trial, the
+  // snapshot's again. Memory has to be written anew by write_all().
+  void set_trial(std::optional<Trial> trial);
+  // The stretches that a trial of this kind would change: floating-point elements that arguments point to, or all bytes
+  // of one argument that the application's kernel left as they were.
+  std::vector<Perturbation::Stretch> floating_stretches() const;
+  std::vector<Perturbation::Stretch> untouched_stretches(const Argument& argument) const;
+  // Writes what the kernel changed, against the trial's before state, to its outcome file.
+  void write_outcome();
+
   const std::vector<Skipped>& skipped() const { return skipped_; }
 
  private:
   struct Piece;
   void make_pieces(const snapshot::Reader& reader);
-  void compare_piece(const snapshot::Reader& reader, Piece& piece, const Noise& noise, Extent extent, Comparing& result);
+  void compare_piece(const Expected& expected_state, Piece& piece, const Noise& noise, Extent extent, Comparing& result);
+  bool is_candidates_own(const snapshot::Dispatch& dispatch, const Placement& placement) const;
+  std::string reached_from(const Expected& expected_state, std::uint64_t region) const;
   void restore_candidate_memory();
   void compare_slack(Comparing& result);
 
@@ -63,6 +76,7 @@ class State {
   std::vector<Argument> arguments_;
   ValidateRules rules_;
   Patches patches_;
+  std::optional<Trial> trial_;
 
   struct Piece {                       // a stretch of memory with one meaning
     std::size_t region = 0;            // of the manifest: where the expected bytes come from

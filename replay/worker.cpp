@@ -36,6 +36,7 @@ class Session {
   void phase(const std::string& text) { channel_.send({{"event", "phase"}, {"text", text}}); }
   void reserve_ranges();
   void place_kernarg(const snapshot::Reader& reader, const snapshot::Dispatch& dispatch, Patches& patches);
+  bool set_trial(const Json& command);
   void check_launch() const;
   void compare_own_kernarg(Comparing& comparing) const;
   std::string fault_text(std::uint64_t address) const;
@@ -52,6 +53,7 @@ class Session {
   std::vector<std::string> notes_;
   std::vector<std::byte> own_kernarg_;  // when it cannot lie at the captured address
   bool fresh_ = false;                  // memory is exactly the before state
+  bool in_trial_ = false;               // ... of a trial on changed inputs
 };
 
 void Session::reserve_ranges() {
@@ -199,7 +201,13 @@ void Session::set_up() {
   phase("writing the captured memory");
   state_->write_all();
   fresh_ = true;
+  // What a trial may flip: memory that the kernel could write, whose old content may not matter.
+  std::vector<std::string> flippable;
+  for (const Argument& argument : arguments_) {
+    if (argument.pointer && !argument.points_to_const && !is_floating(argument.element)) flippable.push_back(argument.label());
+  }
   channel_.send({{"event", "ready"},
+                 {"flippable", flippable},
                  {"kernel", dispatch_.kernel_demangled.empty() ? dispatch_.kernel_symbol : dispatch_.kernel_demangled},
                  {"agent", device_->dispatch_agent().isa},
                  {"has_after", dispatch_.has_after},
@@ -256,8 +264,43 @@ void Session::compare_own_kernarg(Comparing& comparing) const {
   comparing.parts.push_back(std::move(part));
 }
 
+// Changed inputs are for this run only. False, with an answer sent: there is nothing to change.
+bool Session::set_trial(const Json& command) {
+  const std::string what = command.value("trial", "");
+  if (what.empty()) {
+    if (in_trial_) {
+      state_->set_trial(std::nullopt);
+      state_->write_all();
+      fresh_ = true;
+      in_trial_ = false;
+    }
+    return true;
+  }
+  Trial trial;
+  trial.perturbation.seed = command.at("seed").get<std::uint64_t>();
+  trial.outcome = command.at("outcome").get<std::string>();
+  if (what == "floats") {
+    trial.perturbation.stretches = state_->floating_stretches();
+  } else {
+    for (const Argument& argument : arguments_) {
+      if (argument.label() == what) trial.perturbation.stretches = state_->untouched_stretches(argument);
+    }
+  }
+  if (trial.perturbation.stretches.empty()) {
+    channel_.send({{"event", "nothing"}});
+    return false;
+  }
+  phase("writing memory with changed inputs");
+  state_->set_trial(std::move(trial));
+  state_->write_all();
+  fresh_ = true;
+  in_trial_ = true;
+  return true;
+}
+
 bool Session::run(const Json& command) {
   const std::string extent = command.at("compare").get<std::string>();
+  if (!set_trial(command)) return true;
   if (!fresh_) {
     phase("restoring the captured memory");
     state_->write_dirty();
@@ -282,6 +325,12 @@ bool Session::run(const Json& command) {
     case LaunchEnd::done: break;
   }
   Json answer{{"event", "ran"}, {"device_ns", result.device_ns}, {"host_ns", result.host_ns}};
+  if (extent == "record") {
+    phase("recording the outcome");
+    state_->write_outcome();
+    channel_.send(answer);
+    return true;
+  }
   if (extent != "none") {
     phase("comparing");
     Noise noise;

@@ -72,6 +72,7 @@ WorkerProcess::WorkerProcess(const Options& options) : options_(options) {
       ready_.has_after = answer.value("has_after", false);
       ready_.incomplete_reason = answer.value("incomplete_reason", "");
       ready_.noise_runs = answer.value("noise_runs", 0u);
+      ready_.flippable = answer.value("flippable", std::vector<std::string>{});
       ready_.notes = answer.value("notes", std::vector<std::string>{});
       return;
     }
@@ -184,11 +185,22 @@ void WorkerProcess::end() {
   }
 }
 
-WorkerRun WorkerProcess::run(const char* compare, bool cold, const std::map<std::string, double>& noise) {
+WorkerRun WorkerProcess::run(const char* compare, bool cold, const std::map<std::string, double>& noise,
+                             const std::optional<WorkerTrial>& trial) {
   Json command{{"command", "run"}, {"compare", compare}, {"cold", cold}, {"timeout_ms", options_.timeout.count()}};
   if (!noise.empty()) command["noise"] = noise;
+  if (trial) {
+    command["trial"] = trial->what;
+    command["seed"] = trial->seed;
+    command["outcome"] = trial->outcome.string();
+  }
   channel_->send(command);
   const Json answer = receive(patience);
+  if (trial && answer.value("event", "") == "nothing") {
+    WorkerRun nothing;
+    nothing.nothing = true;
+    return nothing;
+  }
   if (answer.value("event", "") != "ran") {
     throw WorkerFailure{outcome_of(answer.value("code", static_cast<int>(support::ExitCode::environment))),
                         answer.value("sentence", "the replaying process answered something unexpected")};

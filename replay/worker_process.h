@@ -24,9 +24,17 @@ struct WorkerReady {
   bool has_after = false;
   unsigned noise_runs = 0;
   std::vector<std::string> notes;
+  std::vector<std::string> flippable;  // arguments that a trial may flip
+};
+
+struct WorkerTrial {
+  std::string what;  // "floats" or an argument's label
+  std::uint64_t seed = 0;
+  std::filesystem::path outcome;
 };
 
 struct WorkerRun {
+  bool nothing = false;            // a trial without anything to change
   double device_ns = 0, host_ns = 0;
   std::optional<Verdict> verdict;  // outcome matches or differs, with parts, when compared
 };
@@ -42,7 +50,8 @@ class WorkerProcess {
 
   const WorkerReady& ready() const { return ready_; }
   // Throws WorkerFailure.
-  WorkerRun run(const char* compare, bool cold, const std::map<std::string, double>& noise = {});
+  WorkerRun run(const char* compare, bool cold, const std::map<std::string, double>& noise = {},
+                const std::optional<WorkerTrial>& trial = std::nullopt);
 
  private:
   void start(unsigned long personality_flags);
