@@ -60,8 +60,10 @@ T divide_scale(T s0, T s1, T s2, bool& flag) {
   if (is_denormal(s1)) return std::ldexp(s0, C::scale);
   const bool tiny_reciprocal = is_denormal(T(1) / s1), tiny_quotient = is_denormal(s2 / s1) || (s2 / s1 == 0 && s2 != 0);
   if (tiny_reciprocal && tiny_quotient) {
+    // The manuals print an upward scale here, with which the largest denominators would overflow; downward is what
+    // makes the reciprocal normal and the quotient exact.
     flag = true;
-    return same(s0, s1) ? std::ldexp(s0, C::scale) : s0;
+    return same(s0, s1) ? std::ldexp(s0, -C::scale) : s0;
   }
   if (tiny_reciprocal) return std::ldexp(s0, -C::scale);
   if (tiny_quotient) {
@@ -92,6 +94,7 @@ T divide_fixup(T s0, T s1, T s2) {
   if (std::isinf(s1) || s2 == 0) return with_sign(T(0));
   if (exponent_field(s2) - exponent_field(s1) < C::underflow) return with_sign(T(0));
   if (exponent_field(s1) == C::top) return with_sign(infinity);
+  if (std::isnan(s0)) return with_sign(infinity);  // the refinement of a quotient that overflows ends as inf - inf
   return with_sign(std::fabs(s0));
 }
 

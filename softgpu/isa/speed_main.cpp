@@ -1,7 +1,7 @@
-// Measures wave instructions per second of the test kernels: softgpu_isa_speed [processor] [level] [threads].
-#include <chrono>
+// Measures wave instructions per second of processor time on the test kernels: softgpu_isa_speed [processor] [level] [threads].
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 
 #include "softgpu/isa/test_gpu.h"
@@ -16,9 +16,9 @@ int main(int argc, char** argv) {
   const auto measure = [&](const char* kernel, TestGpu::Launch launch) {
     launch.threads = threads;
     for (int round = 0; round < 2; ++round) {  // the first decodes
-      const auto begin = std::chrono::steady_clock::now();
+      const std::clock_t begin = std::clock();
       const DispatchError error = gpu.run(kernel, launch);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
       if (error.status != DispatchStatus::done) {
         std::printf("%-16s %s\n", kernel, error.message.c_str());
         return;

@@ -21,16 +21,18 @@ T fraction(T x) {
   const T result = x - std::floor(x);
   return result < below_one || std::isnan(result) ? result : below_one;
 }
+// Whole revolutions are exact, so that integers give exactly 0 and 1.
+double part_of_revolution(float x) { return static_cast<double>(x) - __builtin_roundeven(static_cast<double>(x)); }
 // sin and cos take revolutions; outside of +-256 the hardware gives 0 and 1.
 float sine(float x) {
   if (std::isinf(x) || std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::fabs(x) > 256.0f) return 0.0f;
-  return static_cast<float>(std::sin(static_cast<double>(x) * 6.283185307179586476925));
+  return static_cast<float>(std::sin(part_of_revolution(x) * 6.283185307179586476925));
 }
 float cosine(float x) {
   if (std::isinf(x) || std::isnan(x)) return std::numeric_limits<float>::quiet_NaN();
   if (std::fabs(x) > 256.0f) return 1.0f;
-  return static_cast<float>(std::cos(static_cast<double>(x) * 6.283185307179586476925));
+  return static_cast<float>(std::cos(part_of_revolution(x) * 6.283185307179586476925));
 }
 template <class T>
 i32 exponent_of(T x) {
