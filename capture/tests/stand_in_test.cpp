@@ -1,0 +1,482 @@
+// The capture library over the stand-in runtime: kinds of memory that the machine at hand may lack, submissions of many
+// packets, and an error from every single call of the runtime. Each scenario runs in a process of its own, because the
+// library keeps its state for the life of a process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "capture/companion.h"
+#include "capture/config.h"
+#include "capture/status.h"
+#include "capture/tests/stand_in_runtime.h"
+#include "core/snapshot/reader.h"
+#include "core/support/file.h"
+
+extern "C" bool OnLoad(HsaApiTable* table, std::uint64_t, std::uint64_t, const char* const*);
+extern "C" void OnUnload();
+
+namespace kerncap::capture {
+
+// In place of the library with LLVM: names are what they are, and every kernel takes 16 bytes.
+const Companion& companion() {
+  static const Companion stand_in = {
+      [](std::string_view symbol) { return std::string(symbol); },
+      [](const std::string& pattern, std::string_view symbol, std::string_view) { return symbol == pattern; },
+      [](std::span<const std::byte>, std::string_view) {
+        CodeDescription d;
+        for (const char* name : {"change", "other"}) {
+          codeobject::Kernel& k = d.kernels.emplace_back();
+          k.name = name;
+          k.symbol = std::string(name) + ".kd";
+          k.kernarg_size = 16;
+        }
+        d.symbols = {{"change.kd", 64, 64}, {"other.kd", 128, 64}};
+        return d;
+      }};
+  return stand_in;
+}
+
+namespace {
+
+using snapshot::Dispatch;
+using snapshot::Reader;
+using snapshot::RegionKind;
+using snapshot::State;
+using testing::StandInRuntime;
+
+constexpr std::uint32_t words = 20000;
+std::uint32_t pattern(std::uint32_t i, std::uint32_t seed) { return i * 2654435761u + seed; }
+
+struct Arguments {
+  std::uint32_t** table;
+  std::uint64_t count;
+};
+
+void change(const void* kernarg) {
+  Arguments a;
+  std::memcpy(&a, kernarg, sizeof a);
+  for (std::uint64_t b = 0; b < a.count; ++b)
+    for (std::uint32_t i = 0; i < words; ++i) a.table[b][i] = a.table[b][i] * 3 + 1;
+}
+
+struct Buffer {
+  std::string name;
+  std::uint32_t* data;
+  RegionKind kind;
+};
+
+// An application that has one buffer of each kind, and a kernel that reaches them through a table of pointers.
+class Application {
+ public:
+  explicit Application(StandInRuntime& r) : runtime_(r) {}
+
+  void start() {
+    kernels_ = runtime_.load(std::vector<std::byte>(300, std::byte{7}),
+                             {{"change.kd", change}, {"other.kd", [](const void*) {}}});
+    runtime_.core().hsa_queue_create_fn(testing::gpu, 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0, &queue_);
+    runtime_.core().hsa_queue_create_fn(testing::gpu, 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0, &second_);
+    allocate_all();
+  }
+
+  void allocate_all() {
+    AmdExtTable& amd = runtime_.amd();
+    const std::size_t size = words * 4;
+    void* p = nullptr;
+    const std::tuple<const char*, std::uint64_t, RegionKind> pools[] = {
+        {"device_coarse", testing::device_coarse, RegionKind::device_coarse},
+        {"device_fine", testing::device_fine, RegionKind::device_fine},
+        {"device_extended", testing::device_extended, RegionKind::device_extended},
+        {"host_fine", testing::host_fine, RegionKind::host_fine},
+        {"host_coarse", testing::host_coarse, RegionKind::host_coarse}};
+    for (const auto& [name, pool, kind] : pools)
+      if (amd.hsa_amd_memory_pool_allocate_fn({pool}, size, 0, &p) == HSA_STATUS_SUCCESS) add(name, p, kind);
+    if (runtime_.core().hsa_memory_allocate_fn({testing::device_coarse}, size, &p) == HSA_STATUS_SUCCESS)
+      add("region", p, RegionKind::device_coarse);
+    if (amd.hsa_amd_memory_lock_fn(host_pages(size), size, nullptr, 0, &p) == HSA_STATUS_SUCCESS)
+      add("locked", p, RegionKind::registered);
+    if (amd.hsa_amd_memory_lock_to_pool_fn(host_pages(size), size, nullptr, 0, {testing::host_fine}, 0, &p) ==
+        HSA_STATUS_SUCCESS)
+      add("locked_to_pool", p, RegionKind::registered);
+    p = host_pages(size);
+    if (amd.hsa_amd_svm_attributes_set_fn(p, size, nullptr, 0) == HSA_STATUS_SUCCESS)
+      add("svm", p, RegionKind::managed);
+    hsa_amd_ipc_memory_t handle{};
+    if (amd.hsa_amd_ipc_memory_attach_fn(&handle, size, 0, nullptr, &p) == HSA_STATUS_SUCCESS)
+      add("ipc", p, RegionKind::ipc);
+    std::size_t interop_size = 0;
+    if (amd.hsa_amd_interop_map_buffer_fn(0, nullptr, 3, 0, &interop_size, &p, nullptr, nullptr) == HSA_STATUS_SUCCESS)
+      add("interop", p, RegionKind::ipc);
+    VmemHandle vmem{};
+    reservation_ = static_cast<char*>(host_pages(16 << 20));
+    if (runtime_.tail().vmem_handle_create({testing::device_coarse}, 1 << 20, 0, 0, &vmem) == HSA_STATUS_SUCCESS &&
+        runtime_.tail().vmem_map(reservation_ + (4 << 20), 1 << 20, 0, vmem, 0) == HSA_STATUS_SUCCESS)
+      add("vmem", reservation_ + (4 << 20), RegionKind::vmem);
+    // Mapped and unmapped again: a hole that must not be read.
+    if (runtime_.tail().vmem_map(reservation_ + (8 << 20), 2 << 20, 0, vmem, 0) == HSA_STATUS_SUCCESS)
+      unmapped_ = runtime_.tail().vmem_unmap(reservation_ + (8 << 20), 1 << 20) == HSA_STATUS_SUCCESS;
+
+    if (amd.hsa_amd_memory_pool_allocate_fn({testing::host_fine}, 4096, 0, &p) == HSA_STATUS_SUCCESS)
+      arguments_ = static_cast<Arguments*>(p);
+    else
+      arguments_ = static_cast<Arguments*>(host_pages(4096));
+    if (amd.hsa_amd_memory_pool_allocate_fn({testing::device_coarse}, 4096, 0, &p) != HSA_STATUS_SUCCESS)
+      p = host_pages(4096);
+    auto** table = static_cast<std::uint32_t**>(p);
+    for (std::size_t b = 0; b < buffers.size(); ++b) table[b] = buffers[b].data;
+    *arguments_ = {table, buffers.size()};
+    code_pointer = reinterpret_cast<std::uint64_t>(table + 100);
+    table[100] = reinterpret_cast<std::uint32_t*>(kernels_[1]);
+  }
+
+  hsa_kernel_dispatch_packet_t packet(std::size_t kernel, hsa_signal_t completion) const {
+    hsa_kernel_dispatch_packet_t p{};
+    p.header = HSA_PACKET_TYPE_KERNEL_DISPATCH;
+    p.setup = 1;
+    p.grid_size_x = p.workgroup_size_x = 64;
+    p.grid_size_y = p.grid_size_z = p.workgroup_size_y = p.workgroup_size_z = 1;
+    p.kernel_object = kernels_[kernel];
+    p.kernarg_address = arguments_;
+    p.completion_signal = completion;
+    return p;
+  }
+
+  // Several packets in one submission, the wanted kernel in their middle; false when it never ends.
+  bool launch() {
+    if (queue_ == nullptr) return true;
+    const hsa_signal_t first = testing::make_signal(1), done = testing::make_signal(1), last = testing::make_signal(1);
+    runtime_.submit(queue_, {packet(1, first), packet(0, done), packet(1, last)});
+    const hsa_signal_t elsewhere = testing::make_signal(1);
+    if (second_ != nullptr) runtime_.submit(second_, {packet(1, elsewhere)});
+    return testing::reaches_zero(first, 20000) && testing::reaches_zero(done, 20000) &&
+           testing::reaches_zero(last, 20000) && (second_ == nullptr || testing::reaches_zero(elsewhere, 20000));
+  }
+
+  bool result_is(unsigned times) const {
+    for (std::size_t b = 0; b < buffers.size(); ++b)
+      for (std::uint32_t i = 0; i < words; ++i) {
+        std::uint32_t expected = pattern(i, static_cast<std::uint32_t>(b));
+        for (unsigned t = 0; t < times; ++t) expected = expected * 3 + 1;
+        if (buffers[b].data[i] != expected) return false;
+      }
+    return true;
+  }
+
+  std::vector<Buffer> buffers;
+  std::uint64_t code_pointer = 0;
+  char* reservation_ = nullptr;
+  bool unmapped_ = false;
+  hsa_queue_t *queue_ = nullptr, *second_ = nullptr;
+
+ private:
+  static void* host_pages(std::size_t size) {
+    return ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  void add(const char* name, void* data, RegionKind kind) {
+    Buffer buffer{name, static_cast<std::uint32_t*>(data), kind};
+    for (std::uint32_t i = 0; i < words; ++i) buffer.data[i] = pattern(i, static_cast<std::uint32_t>(buffers.size()));
+    buffers.push_back(buffer);
+  }
+
+  StandInRuntime& runtime_;
+  std::vector<std::uint64_t> kernels_;
+  Arguments* arguments_ = nullptr;
+};
+
+class StandIn : public ::testing::Test {
+ protected:
+  StandIn() {
+    config_.status_folder = folder_.path() / "status";
+    config_.output = folder_.path() / "out.kcap";
+    config_.pattern = "change";
+    config_.threads = 2;
+    config_.drain_timeout_ms = 300;
+    config_.kernel_timeout_ms = 10000;
+    std::filesystem::create_directory(config_.status_folder);
+  }
+
+  // Runs `body` in a child; what it returns is the child's exit status. 124: it hung.
+  template <typename Body>
+  int in_child(Body&& body) {
+    std::fflush(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      int result = 99;
+      try {
+        const auto file = folder_.path() / "config.json";
+        support::write_file_atomically(file, support::dump_json(to_json(config_)));
+        ::setenv(config_variable, file.c_str(), 1);
+        StandInRuntime runtime;
+        result = body(runtime);
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+      }
+      ::_exit(result);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status) == SIGALRM ? 124 : 128 + WTERMSIG(status);
+  }
+
+  Status status() const {
+    const auto all = read_statuses(config_.status_folder);
+    return all.size() == 1 ? all.front() : Status{};
+  }
+
+  // 0 when every buffer is in the snapshot as it was, or is declared as missing.
+  static int check_snapshot(const std::filesystem::path& path, const Application& application, std::size_t number = 0) {
+    const Reader reader(path);
+    if (!reader.verify({}).empty()) return 10;
+    const Dispatch& d = reader.manifest().dispatches.at(number);
+    for (std::size_t b = 0; b < application.buffers.size(); ++b) {
+      const auto address = reinterpret_cast<std::uint64_t>(application.buffers[b].data);
+      bool declared = false, found = false;
+      for (const auto& missing : d.not_captured) declared |= address - missing.address < missing.size;
+      for (std::size_t r = 0; r < d.regions.size() && !declared; ++r) {
+        if (address - d.regions[r].address >= d.regions[r].size) continue;
+        found = true;
+        std::vector<std::uint32_t> before(words), after(words);
+        reader.read(number, r, State::before, address - d.regions[r].address,
+                    std::as_writable_bytes(std::span(before)));
+        if (d.has_after)
+          reader.read(number, r, State::after, address - d.regions[r].address,
+                      std::as_writable_bytes(std::span(after)));
+        for (std::uint32_t i = 0; i < words; ++i) {
+          if (before[i] != pattern(i, static_cast<std::uint32_t>(b))) return 11;
+          if (d.has_after && after[i] != before[i] * 3 + 1) return 12;
+        }
+      }
+      if (!declared && !found) {
+        std::fprintf(stderr, "%s is not in the snapshot\n", application.buffers[b].name.c_str());
+        return 13;
+      }
+    }
+    return 0;
+  }
+
+  support::TemporaryFolder folder_;
+  Config config_;
+};
+
+int load_and_run(StandInRuntime& runtime, Application& application) {
+  OnLoad(&runtime.table(), 3, 0, nullptr);
+  application.start();
+  if (!application.launch()) return 1;
+  OnUnload();
+  return application.result_is(application.queue_ != nullptr ? 1 : 0) ? 0 : 2;
+}
+
+TEST_F(StandIn, EveryKindOfMemoryIsCapturedWithItsKind) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              if (const int result = load_and_run(runtime, application)) return result;
+              if (application.buffers.size() != 12) return 20;
+              if (const int result = check_snapshot(config_.output, application)) return result;
+              const Reader reader(config_.output);
+              const Dispatch& d = reader.manifest().dispatches.at(0);
+              for (const Buffer& buffer : application.buffers) {
+                bool right = false;
+                for (const auto& r : d.regions)
+                  right |= reinterpret_cast<std::uint64_t>(buffer.data) - r.address < r.size && r.kind == buffer.kind;
+                if (!right) {
+                  std::fprintf(stderr, "%s has another kind\n", buffer.name.c_str());
+                  return 21;
+                }
+              }
+              // The unmapped half of a mapping is gone, the other half is there.
+              const auto hole = reinterpret_cast<std::uint64_t>(application.reservation_ + (8 << 20));
+              bool in_hole = false, behind = false;
+              for (const auto& r : d.regions) {
+                in_hole |= hole - r.address < r.size;
+                behind |= hole + (1 << 20) - r.address < r.size;
+              }
+              if (in_hole || !behind) return 22;
+              if (d.device_time != 2500u || d.kernel_index != 0 || d.index != 1) return 23;
+              for (const auto& p : d.code_pointers)
+                if (p.address == application.code_pointer && p.symbol == "other.kd") return 0;
+              return 24;
+            }),
+            0);
+  EXPECT_EQ(status().state, StatusState::captured) << status().reason;
+}
+
+TEST_F(StandIn, FreedDetachedAndUnlockedMemoryIsGone) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              std::vector<std::uint64_t> gone;
+              std::vector<Buffer> kept;
+              for (const Buffer& b : application.buffers) {
+                gone.push_back(reinterpret_cast<std::uint64_t>(b.data));
+                if (b.name == "device_coarse" || b.name == "host_fine")
+                  runtime.amd().hsa_amd_memory_pool_free_fn(b.data);
+                else if (b.name == "region")
+                  runtime.core().hsa_memory_free_fn(b.data);
+                else if (b.name.starts_with("locked"))
+                  runtime.amd().hsa_amd_memory_unlock_fn(b.data);
+                else if (b.name == "ipc")
+                  runtime.amd().hsa_amd_ipc_memory_detach_fn(b.data);
+                else if (b.name == "interop")
+                  runtime.amd().hsa_amd_interop_unmap_buffer_fn(b.data);
+                else if (b.name == "vmem")
+                  runtime.tail().vmem_unmap(b.data, 1 << 20);
+                else if (b.name == "svm")
+                  ::munmap(b.data, words * 4);
+                else
+                  gone.pop_back();
+              }
+              const hsa_signal_t done = testing::make_signal(1);
+              auto packet = application.packet(0, done);
+              Arguments nothing{nullptr, 0};
+              void* p = nullptr;
+              runtime.amd().hsa_amd_memory_pool_allocate_fn({testing::host_fine}, 4096, 0, &p);
+              std::memcpy(p, &nothing, sizeof nothing);
+              packet.kernarg_address = p;
+              runtime.submit(application.queue_, {packet});
+              if (!testing::reaches_zero(done, 20000)) return 1;
+              OnUnload();
+              const Reader reader(config_.output);
+              for (const auto& r : reader.manifest().dispatches.at(0).regions)
+                for (const std::uint64_t address : gone)
+                  if (address - r.address < r.size) return 2;
+              return gone.size() == 9 ? 0 : 3;
+            }),
+            0);
+}
+
+TEST_F(StandIn, WorkOfAnotherQueueThatWaitsForTheKernelHoldsNothingUp) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              const hsa_signal_t done = testing::make_signal(1), after = testing::make_signal(1);
+              runtime.submit(application.queue_, {application.packet(0, done)});
+              hsa_barrier_and_packet_t wait{};
+              wait.header = HSA_PACKET_TYPE_BARRIER_AND | (1 << HSA_PACKET_HEADER_BARRIER);
+              wait.dep_signal[0] = done;
+              wait.completion_signal = after;
+              hsa_kernel_dispatch_packet_t raw;
+              std::memcpy(&raw, &wait, sizeof raw);
+              runtime.submit(application.second_, {raw});
+              if (!testing::reaches_zero(done, 20000) || !testing::reaches_zero(after, 20000)) return 1;
+              OnUnload();
+              if (!application.result_is(1)) return 2;
+              return check_snapshot(config_.output, application);
+            }),
+            0);
+  EXPECT_THAT(status().notes, ::testing::IsEmpty());
+}
+
+TEST_F(StandIn, EveryDispatchInAListIsCapturedEvenWhenSubmittedAtOnce) {
+  config_.dispatches = DispatchList::parse("0-2");
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              const hsa_signal_t done = testing::make_signal(3);
+              const auto p = application.packet(0, done);
+              runtime.submit(application.queue_, {p, p});
+              runtime.submit(application.second_, {p});
+              if (!testing::reaches_zero(done, 20000)) return 1;
+              OnUnload();
+              if (!application.result_is(3)) return 2;
+              return Reader(config_.output).manifest().dispatches.size() == 3 ? 0 : 3;
+            }),
+            0);
+  EXPECT_EQ(status().captured, (std::vector<std::uint64_t>{0, 1, 2}));
+}
+
+TEST_F(StandIn, ARuntimeWithSmallerTablesIsLeftAsItIs) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              runtime.core().version.minor_id = offsetof(CoreApiTable, hsa_executable_freeze_fn);
+              const auto create = runtime.core().hsa_queue_create_fn;
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              return runtime.core().hsa_queue_create_fn == create ? 0 : 1;
+            }),
+            0);
+}
+
+TEST_F(StandIn, ABrokenConfigurationHarmsNobody) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              ::setenv(config_variable, "/nowhere/config.json", 1);
+              const auto create = runtime.core().hsa_queue_create_fn;
+              return OnLoad(&runtime.table(), 3, 0, nullptr) && runtime.core().hsa_queue_create_fn == create ? 0 : 1;
+            }),
+            0);
+}
+
+TEST_F(StandIn, AForkedChildOnlyPassesOn) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              const pid_t child = ::fork();
+              if (child == 0) {
+                void* p = nullptr;
+                runtime.amd().hsa_amd_memory_pool_allocate_fn({testing::device_coarse}, 4096, 0, &p);
+                ::_exit(runtime.amd().hsa_amd_memory_pool_free_fn(p) == HSA_STATUS_SUCCESS ? 0 : 1);
+              }
+              int status = 0;
+              ::waitpid(child, &status, 0);
+              if (status != 0) return 3;
+              if (!application.launch()) return 1;
+              OnUnload();
+              return application.result_is(1) ? check_snapshot(config_.output, application) : 2;
+            }),
+            0);
+}
+
+// One call after the other fails. The application's result must stay right, nothing may hang, and what is called a
+// snapshot must be the truth.
+TEST_F(StandIn, NoFailingCallOfTheRuntimeHarmsTheApplicationOrMakesAFalseSnapshot) {
+  std::map<std::string, unsigned> calls;
+  const auto calls_file = folder_.path() / "calls";
+  ASSERT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              const int result = load_and_run(runtime, application);
+              std::string text;
+              for (const auto& [name, count] : runtime.calls()) text += fmt::format("{} {}\n", name, count);
+              support::write_file_atomically(calls_file, text);
+              return result;
+            }),
+            0);
+  std::istringstream text(support::read_text_file(calls_file));
+  for (std::string name; text >> name;) text >> calls[name];
+  ASSERT_GT(calls.size(), 20u);
+  unsigned tried = 0, captured = 0;
+  for (const auto& [function, count] : calls) {
+    for (unsigned n = 0; n < count; n += count < 12 ? 1 : count / 8) {
+      std::filesystem::remove_all(config_.output);
+      std::filesystem::remove_all(config_.status_folder);
+      std::filesystem::create_directory(config_.status_folder);
+      ++tried;
+      EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+                  runtime.fail(function, n);
+                  Application application(runtime);
+                  if (const int result = load_and_run(runtime, application)) return result;
+                  return std::filesystem::exists(config_.output) ? check_snapshot(config_.output, application) : 0;
+                }),
+                0)
+          << function << " call " << n << ": " << status().reason;
+      const Status s = status();
+      captured += s.state == StatusState::captured;
+      EXPECT_EQ(s.state == StatusState::captured, std::filesystem::exists(config_.output)) << function << " call " << n;
+      // "armed": the kernel or its queue was never seen.
+      if (s.state == StatusState::failed) {
+        EXPECT_FALSE(s.reason.empty()) << function << " call " << n;
+      }
+    }
+  }
+  EXPECT_GT(tried, 60u);
+  EXPECT_GT(captured, 10u);
+  std::printf("%u failing calls tried, %u of them still gave a whole snapshot\n", tried, captured);
+}
+
+}  // namespace
+}  // namespace kerncap::capture
