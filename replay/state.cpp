@@ -72,6 +72,10 @@ State::State(const std::filesystem::path& snapshot, std::size_t dispatch, const 
     : snapshot_(snapshot), dispatch_(dispatch), plan_(plan), program_(program), arguments_(std::move(arguments)),
       rules_(std::move(rules)), patches_(std::move(patches)) {
   const Reader reader(snapshot_);
+  if (program_.candidate) {
+    pristine_image_.resize(program_.load_size);
+    read_memory(false, program_.load_base, pristine_image_);
+  }
   make_pieces(reader);
   const auto& regions = reader.manifest().dispatches[dispatch_].regions;
   slack_ = slack_of(plan_, regions);
@@ -190,6 +194,7 @@ void State::write_all() {
     }
   }
   if (program_.candidate) {
+    write_memory(false, program_.load_base, pristine_image_);
     for (const Piece& piece : pieces_) {
       if (!piece.what.starts_with("device variable")) continue;
       std::vector<std::byte> value(piece.size);
@@ -242,8 +247,9 @@ std::uint64_t State::write_dirty() {
 
 void State::compare_piece(const Expected& state, Piece& piece, const Noise& noise, Extent extent, Comparing& result) {
   const Region& region = state.dispatch().regions[piece.region];
-  WipedBuffer expected(buffer_size);
-  std::vector<std::byte> actual(buffer_size);
+  const std::uint64_t most = std::min(buffer_size, (piece.size + 7) / 8 * 8);
+  WipedBuffer expected(most);
+  if (scratch_.size() < most) scratch_.resize(most);
   Part part;
   part.what = piece.what;
   part.argument = piece.argument;
@@ -264,7 +270,7 @@ void State::compare_piece(const Expected& state, Piece& piece, const Noise& nois
   auto& dirty = dirty_[piece.region];
   const std::uint64_t element = size_of(piece.element);
   for (std::uint64_t at = 0; at < piece.size;) {
-    std::uint64_t size = std::min(buffer_size / element * element, piece.size - at);
+    std::uint64_t size = std::min(most / element * element, piece.size - at);
     if (extent == Extent::outputs) {
       // Skips to the next dirty chunk; stays on the element grid.
       const std::uint64_t c = (piece.offset + at) / chunk;
@@ -277,7 +283,7 @@ void State::compare_piece(const Expected& state, Piece& piece, const Noise& nois
       size = std::min(size, std::max(element, (end_of_chunk - at + element - 1) / element * element));
     }
     const auto want = expected.first(size);
-    const auto got = std::span(actual).first(size);
+    const auto got = std::span(scratch_).first(size);
     if (piece.unchanged_expected) {
       state.before(piece.region, piece.offset + at, want);
     } else {
@@ -310,6 +316,7 @@ void State::compare_piece(const Expected& state, Piece& piece, const Noise& nois
 }
 
 void State::compare_slack(Comparing& result) {
+  if (slack_.empty()) return;
   std::vector<std::byte> actual(buffer_size);
   const std::vector<std::byte> zeros(buffer_size);
   for (const Range& range : slack_) {

@@ -95,7 +95,9 @@ class State {
   std::vector<Skipped> skipped_;
   std::vector<std::vector<bool>> dirty_;  // by region and chunk: found changed by some compare()
   std::vector<Range> slack_;
-  std::vector<std::byte> candidate_image_;  // the candidate's memory after loading and variables
+  std::vector<std::byte> pristine_image_;   // the candidate's memory as the loader left it
+  std::vector<std::byte> candidate_image_;  // ... and with the application's values in its variables
+  std::vector<std::byte> scratch_;          // actual bytes under comparison
 };
 
 }  // namespace kerncap::replay
