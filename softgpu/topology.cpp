@@ -13,6 +13,7 @@ namespace kerncap::softgpu {
 namespace {
 
 constexpr const char* kfd_root = "/sys/devices/virtual/kfd/kfd/topology";
+constexpr const char* pci_root = "/sys/devices/kerncap-softgpu/";
 
 // enum kfd_ioctl_* have no names for these; they are those of <hsakmt/hsakmttypes.h>.
 enum HeapType { heap_system = 0, heap_frame_buffer_public = 1, heap_frame_buffer_private = 2 };
@@ -218,34 +219,51 @@ void add_gpu_node(VirtualTree& tree, const Configuration& configuration, unsigne
 void add_drm_nodes(VirtualTree& tree, const Configuration& configuration, unsigned index) {
   const Architecture& gpu = *configuration.devices[index];
   const unsigned render = first_render_minor + index;
-  const std::string device = path_of("/sys/class/drm/card%u/device", index);
-  tree.add_link(device + "/subsystem", "/sys/bus/pci");
-  tree.add_link(device + "/driver", "/sys/bus/pci/drivers/amdgpu");
   const std::string slot = path_of("0000:%02x:00.0", 0x20u + index);
+  const std::string device = std::string(pci_root) + slot;
+  const auto text = [&](const char* name, const std::string& content) {
+    tree.add_text(device + "/" + name, content + "\n");
+  };
 
   tree.add_drm_device(path_of("/dev/dri/renderD%u", render), render);
   tree.add_drm_device(path_of("/dev/dri/card%u", index), index);
-  const auto hexadecimal = [](unsigned value) { return path_of("0x%04x\n", value); };
-  tree.add_text(device + "/vendor", hexadecimal(0x1002));
-  tree.add_text(device + "/device", hexadecimal(gpu.device_id));
-  tree.add_text(device + "/subsystem_vendor", hexadecimal(0x1002));
-  tree.add_text(device + "/subsystem_device", hexadecimal(0x0c34));
-  tree.add_text(device + "/revision", path_of("0x%02x\n", gpu.revision));
-  tree.add_text(device + "/class", "0x038000\n");
-  tree.add_text(device + "/uevent",
-                path_of("DRIVER=amdgpu\nPCI_CLASS=38000\nPCI_ID=1002:%04X\nPCI_SUBSYS_ID=1002:0C34\n"
-                        "PCI_SLOT_NAME=%s\n",
-                        gpu.device_id, slot.c_str()));
-  tree.add_text(device + "/mem_info_vram_total", std::to_string(configuration.vram) + "\n");
-  tree.add_text(device + "/unique_id", path_of("%016llx\n", 0x6b636170'00000000ull + index));
-  tree.add_text(device + "/product_name", std::string(gpu.marketing_name) + "\n");
-  tree.add_folder(path_of("%s/drm/card%u", device.c_str(), index));
-  tree.add_folder(path_of("%s/drm/renderD%u", device.c_str(), render));
-  tree.add_text(path_of("/sys/class/drm/card%u/dev", index), path_of("226:%u\n", index));
-  tree.add_text(path_of("/sys/class/drm/renderD%u/dev", render), path_of("226:%u\n", render));
-  tree.add_link(path_of("/sys/class/drm/renderD%u/device", render), device);
-  tree.add_link(path_of("/sys/dev/char/226:%u", index), path_of("/sys/class/drm/card%u", index));
-  tree.add_link(path_of("/sys/dev/char/226:%u", render), path_of("/sys/class/drm/renderD%u", render));
+  text("vendor", "0x1002");
+  text("device", path_of("0x%04x", gpu.device_id));
+  text("subsystem_vendor", "0x1002");
+  text("subsystem_device", "0x0c34");
+  text("revision", path_of("0x%02x", gpu.revision));
+  text("class", "0x038000");
+  text("uevent", path_of("DRIVER=amdgpu\nPCI_CLASS=38000\nPCI_ID=1002:%04X\nPCI_SUBSYS_ID=1002:0C34\nPCI_SLOT_NAME=%s",
+                         gpu.device_id, slot.c_str()));
+  text("unique_id", path_of("%016llx", 0x6b636170'00000000ull + index));
+  text("product_name", gpu.marketing_name);
+  text("vbios_version", "KERNCAP-SOFTGPU");  // rocm-smi takes a device without one for no AMD GPU
+  text("mem_info_vram_total", std::to_string(configuration.vram));
+  text("mem_info_vis_vram_total", std::to_string(configuration.large_bar ? configuration.vram : 0));
+  text("mem_info_gtt_total", std::to_string(configuration.vram));
+  for (const char* idle :
+       {"mem_info_vram_used", "mem_info_vis_vram_used", "mem_info_gtt_used", "gpu_busy_percent", "mem_busy_percent"}) {
+    text(idle, "0");
+  }
+  // Sensors that never change: rocm-smi 5.2 stops when there is none.
+  for (const auto& [name, content] :
+       {std::pair{"name", "amdgpu"}, std::pair{"temp1_input", "30000"}, std::pair{"temp1_label", "edge"},
+        std::pair{"in0_label", "vddgfx"}, std::pair{"in0_input", "750"}, std::pair{"power1_average", "0"},
+        std::pair{"power1_cap", "300000000"}}) {
+    text((std::string("hwmon/hwmon0/") + name).c_str(), content);
+  }
+  tree.add_link(device + "/subsystem", "/sys/bus/pci");
+  tree.add_link(device + "/driver", "/sys/bus/pci/drivers/amdgpu");
+
+  const auto add_node = [&](const std::string& name, unsigned minor) {
+    const std::string node = device + "/drm/" + name;
+    tree.add_text(node + "/dev", path_of("226:%u\n", minor));
+    tree.add_link(node + "/device", device);
+    tree.add_link("/sys/class/drm/" + name, node);
+    tree.add_link(path_of("/sys/dev/char/226:%u", minor), node);
+  };
+  add_node(path_of("card%u", index), index);
+  add_node(path_of("renderD%u", render), render);
 }
 
 }  // namespace

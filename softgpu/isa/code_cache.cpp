@@ -112,6 +112,32 @@ const u32* CodeCache::constant_rows(u64 value) {
   return found->second.get();
 }
 
+void CodeCache::fill(Operation& slot, const Decoded& decoded) {
+  slot.instruction = decoded.instruction;
+  slot.rows = decoded.rows;
+  slot.dwords = decoded.dwords;
+  slot.destination_dwords = decoded.destination_dwords;
+  slot.source_count = decoded.source_count;
+  slot.flags = decoded.flags;
+  slot.immediate = decoded.immediate;
+  slot.destination = decoded.destination;
+  slot.destination2 = decoded.destination2;
+  slot.source = decoded.source;
+  if (decoded.modified) {
+    modifiers_.push_back(std::make_unique<Modifiers>(decoded.modifiers));
+    slot.modifiers = modifiers_.back().get();
+  }
+  if (decoded.parts.size() == 2) {
+    parts_.push_back(std::make_unique<std::array<Operation, 2>>());
+    auto& pair = *parts_.back();
+    for (unsigned k = 0; k < 2; ++k) {
+      fill(pair[k], decoded.parts[k]);
+      pair[k].execute.store(decoded.parts[k].execute, std::memory_order_relaxed);
+    }
+    slot.parts = pair.data();
+  }
+}
+
 void CodeCache::decode(Operation& slot, u64 program_counter) {
   const std::scoped_lock lock(decode_mutex_);
   if (slot.execute.load(std::memory_order_relaxed) != &decode_now) return;  // another thread was faster
@@ -124,20 +150,7 @@ void CodeCache::decode(Operation& slot, u64 program_counter) {
     Decoded decoded = decode_text(text.text, text.bytes, {bytes.data(), text.bytes}, context);
     if (decoded.problem.empty()) {
       execute = decoded.execute;
-      slot.instruction = decoded.instruction;
-      slot.rows = decoded.rows;
-      slot.dwords = decoded.dwords;
-      slot.destination_dwords = decoded.destination_dwords;
-      slot.source_count = decoded.source_count;
-      slot.flags = decoded.flags;
-      slot.immediate = decoded.immediate;
-      slot.destination = decoded.destination;
-      slot.destination2 = decoded.destination2;
-      slot.source = decoded.source;
-      if (decoded.modified) {
-        modifiers_.push_back(std::make_unique<Modifiers>(decoded.modifiers));
-        slot.modifiers = modifiers_.back().get();
-      }
+      fill(slot, decoded);
     }
   }
   slot.execute.store(execute, std::memory_order_release);

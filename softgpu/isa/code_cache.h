@@ -17,6 +17,8 @@
 
 namespace kerncap::softgpu::isa {
 
+struct Decoded;
+
 inline constexpr unsigned page_slots = AddressSpace::page_size / 4;
 inline constexpr unsigned longest_instruction = 5;      // dwords: VOP3 + literal is 3, gfx10's MIMG with NSA 5
 inline constexpr std::size_t page_alignment = 1 << 18;  // an operation's page is found by masking its address
@@ -64,6 +66,7 @@ class CodeCache {
 
   CodePage* page(u64 number);
   void decode(Operation& slot, u64 program_counter);
+  void fill(Operation& slot, const Decoded& decoded);
   unsigned read_code(u64 program_counter, std::array<u8, 20>& bytes) const;
   const u32* constant_rows(u64 value);
 
@@ -77,6 +80,7 @@ class CodeCache {
   Disassembler disassembler_;
   std::map<u64, std::unique_ptr<u32[], void (*)(void*)>> constants_;
   std::vector<std::unique_ptr<Modifiers>> modifiers_;
+  std::vector<std::unique_ptr<std::array<Operation, 2>>> parts_;
 };
 
 }  // namespace kerncap::softgpu::isa

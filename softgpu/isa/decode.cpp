@@ -59,7 +59,10 @@ struct Decoder {
   }
 
   void source(unsigned k, Type type, bool vector) {
-    const std::string* from = take();
+    // Dual-issue selects have vcc as their mask without saying so.
+    static const std::string implied = "vcc", implied32 = "vcc_lo";
+    const bool implicit = type == Type::mask && next_operand == text.operands.size();
+    const std::string* from = implicit ? (context.wave32 ? &implied32 : &implied) : take();
     if (from == nullptr) return;
     const ParsedOperand parsed = operand(*from, type, vector);
     out.source[k] = parsed.operand;
@@ -355,7 +358,45 @@ void Decoder::memory(AddressMode mode, std::string_view prefix) {
 
 }  // namespace
 
+namespace {
+
+// "v_dual_mul_f32 v0, v1, v2 :: v_dual_add_f32 v3, v4, v5": both halves read before either writes.
+const Operation* run_dual(Wave& w, const Operation* op) {
+  const Operation *first = &op->parts[0], *second = &op->parts[1];
+  first->execute.load(std::memory_order_relaxed)(w, first);  // into the spare row
+  second->execute.load(std::memory_order_relaxed)(w, second);
+  blend(w, w.row(op->destination.index), w.row(spare_row), 1, w.exec());
+  return following(op);
+}
+
+Decoded decode_dual(std::string_view first, std::string_view second, unsigned bytes, std::span<const u8> code, const DecodeContext& context) {
+  constexpr std::string_view prefix = "v_dual_";
+  Decoded dual;
+  for (std::string_view part : {first, second}) {
+    while (part.starts_with(' ') || part.starts_with('\t')) part.remove_prefix(1);
+    if (!part.starts_with(prefix)) {
+      dual.problem = fmt::format("'{}' is not half of a dual instruction", part);
+      return dual;
+    }
+    dual.parts.push_back(decode_text(fmt::format("v_{}", part.substr(prefix.size())), bytes, code, context));
+    if (!dual.parts.back().problem.empty()) {
+      dual.problem = dual.parts.back().problem;
+      return dual;
+    }
+  }
+  dual.dwords = static_cast<u8>(bytes / 4);
+  dual.instruction = dual.parts[0].instruction;
+  dual.destination = dual.parts[0].destination;
+  dual.parts[0].destination.index = spare_row;
+  dual.execute = &run_dual;
+  return dual;
+}
+
+}  // namespace
+
 Decoded decode_text(std::string_view source_text, unsigned bytes, std::span<const u8> code, const DecodeContext& context) {
+  if (const auto middle = source_text.find("::"); middle != std::string_view::npos)
+    return decode_dual(source_text.substr(0, middle), source_text.substr(middle + 2), bytes, code, context);
   const AssemblyText text = parse_assembly(source_text);
   Decoder decoder{text, context, code, {}};
   decoder.out.dwords = static_cast<u8>(bytes / 4);
@@ -405,7 +446,7 @@ const Instruction* find_instruction(std::string_view name) {
     auto* made = new std::unordered_map<std::string_view, const Instruction*>;
     for (const auto table : {integer_instructions(), float_instructions(), convert_instructions(), half_instructions(),
                              packed_instructions(), compare_instructions(), special_vector_instructions(),
-                             matrix_instructions(), scalar_instructions(), program_instructions(),
+                             matrix_instructions(), wave_matrix_instructions(), scalar_instructions(), program_instructions(),
                              scalar_memory_instructions(), lds_instructions(), memory_instructions()})
       for (const auto& row : table) made->emplace(row.name, &row);
     for (const auto& [alias, known] : instruction_aliases())

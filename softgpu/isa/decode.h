@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "softgpu/isa/wave.h"
 
@@ -29,6 +30,7 @@ struct Decoded {
   std::array<Operand, 4> source;
   bool modified = false;
   Modifiers modifiers;
+  std::vector<Decoded> parts;  // dual issue
 };
 
 Decoded decode_text(std::string_view text, unsigned bytes, std::span<const u8> code, const DecodeContext& context);

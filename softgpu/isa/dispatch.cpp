@@ -74,7 +74,7 @@ void Wave::reserve_scratch(u64 bytes) {
 }
 
 Wave::Wave() {
-  v = static_cast<u32*>(std::aligned_alloc(4096, max_lane_registers * row_lanes * sizeof(u32)));
+  v = static_cast<u32*>(std::aligned_alloc(4096, (max_lane_registers + 16) * row_lanes * sizeof(u32)));
   if (v == nullptr) throw std::bad_alloc();
 }
 Wave::~Wave() {

@@ -22,6 +22,7 @@ struct Instruction;
 inline constexpr unsigned row_lanes = 64;                // lanes of a row, whatever the wave size
 inline constexpr unsigned max_lane_registers = 512;      // 256 VGPRs, then 256 AGPRs
 inline constexpr unsigned accumulator_base = 256;
+inline constexpr unsigned spare_row = max_lane_registers;  // of no instruction; dual issue keeps a result there
 
 // Indices into Wave::s: the hardware's encodings where there is one.
 enum ScalarRegister : u16 {
@@ -78,6 +79,7 @@ struct Operation {
   const Instruction* instruction = nullptr;
   RowFunction rows = nullptr;
   const Modifiers* modifiers = nullptr;
+  const Operation* parts = nullptr;  // the two halves of a dual-issue instruction (RDNA3)
   u8 dwords = 0;                // length of the encoding
   u8 destination_dwords = 1;
   u8 source_count = 0;
@@ -135,6 +137,7 @@ std::span<const Instruction> packed_instructions();
 std::span<const Instruction> compare_instructions();
 std::span<const Instruction> special_vector_instructions();
 std::span<const Instruction> matrix_instructions();
+std::span<const Instruction> wave_matrix_instructions();
 std::span<const Instruction> scalar_instructions();
 std::span<const Instruction> program_instructions();
 std::span<const Instruction> scalar_memory_instructions();
