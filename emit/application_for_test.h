@@ -81,7 +81,7 @@ class Application {
     manifest.agents[0].name = target.substr(0, target.find(':'));
     snapshot::Dispatch dispatch;
     for (const auto& kernel : parsed.kernels)
-      if (kernel.demangled.find(name) != std::string::npos) dispatch.kernel = kernel;
+      if (kernel.demangled.find(name) != std::string::npos || kernel.name == name) dispatch.kernel = kernel;
     EXPECT_FALSE(dispatch.kernel.name.empty()) << "no kernel " << name;
     dispatch.kernel_symbol = dispatch.kernel.symbol;
     dispatch.kernel_demangled = dispatch.kernel.demangled;

@@ -128,6 +128,7 @@ class Planner {
   }
 
   DeviceJobs& result() { return result_; }
+  void set_unit(std::size_t unit) { unit_ = unit; }
 
  private:
   static std::string in_build(const std::string& name) { return std::string(build_placeholder) + "/" + name; }
@@ -137,6 +138,7 @@ class Planner {
     step.tool = job.tool;
     step.program = job.argv[0];
     step.directory = directory;
+    step.unit = unit_;
     const bool compiles = job.tool == Job::Tool::cc1;
     step.name = fmt::format("{}{}-{}", prefix, result_.steps.size() + 1,
                             compiles                        ? "compile"
@@ -184,6 +186,7 @@ class Planner {
   }
 
   DeviceJobs result_;
+  std::size_t unit_ = 0;
   std::map<std::string, std::string> produced_;  // recorded output -> file name in the build folder
 };
 
@@ -242,8 +245,10 @@ DeviceJobs rdc_jobs(const Record& link, const std::vector<RdcUnit>& units, std::
                     const std::string& output) {
   Planner planner;
   std::map<std::string, std::string> device_code;  // object, absolute -> output of its device pass
-  for (const auto& unit : units) {
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const RdcUnit& unit = units[i];
     const std::size_t before = planner.result().steps.size();
+    planner.set_unit(i);
     planner.add(*unit.record, target, unit.name);
     auto& steps = planner.result().steps;
     if (steps.size() > before) device_code[unit.record->output] = steps.back().output;
@@ -272,9 +277,11 @@ DeviceJobs rdc_jobs(const Record& link, const std::vector<RdcUnit>& units, std::
   }
   const std::size_t compiled = planner.result().steps.size();
   planner.add(link, target, "");
-  if (planner.result().steps.size() == compiled && planner.result().impossible.empty())
+  const auto& steps = planner.result().steps;
+  if (planner.result().impossible.empty() && (steps.size() == compiled || steps.back().inputs.empty()))
     planner.result().impossible =
-        "the device link ran inside clang-linker-wrapper (new offload driver), which does not tell its commands";
+        "clang-linker-wrapper (new offload driver) compiled the linked device code inside itself, and does not tell "
+        "how";
   return planner.finish(output);
 }
 

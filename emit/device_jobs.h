@@ -26,6 +26,7 @@ struct Step {
   std::string output;                  // file name in the build folder
   std::string directory;               // recorded working directory
   bool front_end = false;              // reads sources, so it gets the overlay
+  std::size_t unit = 0;                // position of its translation unit
 };
 
 struct DeviceJobs {

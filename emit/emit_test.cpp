@@ -285,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"response_file", {"@flags.rsp"}}, Way{"fast_math", {"-ffast-math"}},
                       Way{"absolute_include", {"-I/nonexistent", "-I../include", "-iquote", "../src"}},
                       Way{"odd_define", {"-DTEXT=\"a;b $c \\ 'd' @e@\""}},
-                      Way{"per_arch", {"-Xarch_gfx90a", "-DARCH=1", "-mllvm", "-amdgpu-early-inline-all=false"}},
+                      Way{"per_arch", {"-Xarch_gfx90a", "-DARCH=1", "-mllvm", "-unroll-threshold=100"}},
                       Way{"remarks", {"-fsave-optimization-record", "-Rpass=inline"}},
                       Way{"working_directory", {"-fdebug-compilation-dir=.", "-fdebug-prefix-map=/tmp=/x", "-g"}}),
     [](const auto& parameter) { return std::string(parameter.param.name); });
@@ -302,6 +302,123 @@ TEST_F(Emit, FindsTheKernelOfAUnityBuildInItsOwnFile) {
   EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
   ASSERT_TRUE(report.kernel.has_value());
   EXPECT_EQ(report.kernel->file, "src/src/scale.hip");
+}
+
+// Relocatable device code: the code object comes out of a link of several translation units. No HIP headers here,
+// because the only pair of compiler and device linker that is sure to fit is the newer clang's own.
+constexpr const char* rdc_common = R"(#pragma once
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+struct dim3 { unsigned x, y, z; };
+extern "C" int __hipPushCallConfiguration(dim3, dim3, unsigned long, void*);
+extern "C" int hipLaunchKernel(const void*, dim3, dim3, void**, unsigned long, void*);
+__device__ float helper(float x);
+)";
+
+class EmitRdc : public Emit {
+ protected:
+  void build_rdc(const std::vector<std::string>& more = {}) {
+    if (std::string(KERNCAP_TEST_CLANG_19).empty()) GTEST_SKIP() << "clang 19 is not installed";
+    application_.write("include/rdc.h", rdc_common);
+    application_.write("src/kernel.hip",
+                       "#include \"../include/rdc.h\"\n"
+                       "__global__ void apply(float* p) { p[0] = helper(p[0]); }\n"
+                       "static __global__ void only_here(float* p) { p[0] = 1; }\n"
+                       "void* use() { return (void*)&only_here; }\n");
+    application_.write("src/helper.hip",
+                       "#include \"../include/rdc.h\"\n"
+                       "__device__ float helper(float x) { return x * 3; }\n"
+                       "static __global__ void only_here(float* p) { p[0] = 2; }\n"
+                       "void* use_too() { return (void*)&only_here; }\n");
+    for (const std::string name : {"kernel", "helper"}) {
+      std::vector<std::string> compile{KERNCAP_TEST_CLANG_19,
+                                       "-x",
+                                       "hip",
+                                       "--offload-arch=gfx90a",
+                                       "-nogpuinc",
+                                       "-nogpulib",
+                                       "-fgpu-rdc",
+                                       "-O2",
+                                       "-fPIC",
+                                       "-c",
+                                       "../src/" + name + ".hip",
+                                       "-o",
+                                       name + ".o"};
+      compile.insert(compile.end(), more.begin(), more.end());
+      application_.compile(compile, "build");
+    }
+    std::vector<std::string> link{KERNCAP_TEST_CLANG_19,
+                                  "--hip-link",
+                                  "-fgpu-rdc",
+                                  "--offload-arch=gfx90a",
+                                  "-nogpulib",
+                                  "-shared",
+                                  "kernel.o",
+                                  "helper.o",
+                                  "-o",
+                                  "libapp.so"};
+    link.insert(link.end(), more.begin(), more.end());
+    application_.compile(link, "build");
+  }
+};
+
+TEST_F(EmitRdc, RebuildsADeviceLinkOfSeveralUnits) {
+  build_rdc();
+  if (IsSkipped()) return;
+  const auto report =
+      emit_project(application_.options(application_.snapshot_of("build/libapp.so", "gfx90a", "apply")));
+  ASSERT_FALSE(report.capture_only) << report.capture_only_reason;
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+  EXPECT_THAT(report.translation_unit->source, HasSubstr("kernel.hip"));
+  EXPECT_EQ(report.files.size(), 3u);
+  ASSERT_TRUE(report.kernel.has_value());
+  EXPECT_EQ(report.kernel->file, "src/src/kernel.hip");
+}
+
+TEST_F(EmitRdc, CompilesOnlyTheEditedUnitAgain) {
+  build_rdc();
+  if (IsSkipped()) return;
+  auto options = application_.options(application_.snapshot_of("build/libapp.so", "gfx90a", "apply"));
+  options.rebuild_check = options.find_kernel = false;
+  const auto report = emit_project(options);
+  EXPECT_EQ(build_kernel(report.project), report.code_object);
+  const auto helper = report.project / "build/2-helper-2-compile.bc";
+  ASSERT_TRUE(std::filesystem::exists(report.project / "build/1-kernel-1-compile.bc"));
+  ASSERT_TRUE(std::filesystem::exists(helper));
+  const auto before = std::filesystem::last_write_time(helper);
+  std::string text = support::read_text_file(report.project / "src/src/kernel.hip");
+  text.replace(text.find("helper(p[0])"), 12, "helper(p[1])");
+  support::write_file_atomically(report.project / "src/src/kernel.hip", text, 0644);
+  EXPECT_NE(build_kernel(report.project), report.code_object);
+  EXPECT_EQ(std::filesystem::last_write_time(helper), before);
+}
+
+TEST_F(EmitRdc, SaysThatTheNewDriverHidesItsDeviceLink) {
+  build_rdc({"--offload-new-driver"});
+  if (IsSkipped()) return;
+  const auto report =
+      emit_project(application_.options(application_.snapshot_of("build/libapp.so", "gfx90a", "apply")));
+  EXPECT_TRUE(report.capture_only);
+  EXPECT_THAT(report.capture_only_reason, HasSubstr("clang-linker-wrapper"));
+}
+
+TEST_F(EmitRdc, FindsAStaticKernelInTheUnitThatItCameFrom) {
+  build_rdc();
+  if (IsSkipped()) return;
+  const auto code = application_.code_object("build/libapp.so", "gfx90a");
+  int statics = 0;
+  for (const auto& kernel : codeobject::parse_code_object(code, "libapp.so").kernels) {
+    if (kernel.demangled.find("only_here") == std::string::npos) continue;
+    ++statics;
+    auto options = application_.options(application_.snapshot_of("build/libapp.so", "gfx90a", kernel.name));
+    options.rebuild_check = false;
+    options.replace = true;
+    const auto report = emit_project(options);
+    ASSERT_TRUE(report.kernel.has_value()) << report.warnings.at(0);
+    EXPECT_EQ(report.kernel->file,
+              report.translation_unit->source.ends_with("kernel.hip") ? "src/src/kernel.hip" : "src/src/helper.hip");
+  }
+  EXPECT_EQ(statics, 2);
 }
 
 TEST_F(Emit, NamesTheClockWhenASourceUsesIt) {

@@ -104,6 +104,10 @@ Json rebuild_values(const Rebuild& rebuild) {
                {"output", step.output},
                {"inputs", texts(step.inputs)},
                {"front_end", step.front_end}};
+    entry["sources"] = Json::array();
+    for (const auto& file : rebuild.tree.files)
+      if (step.front_end && file.device_units.contains(step.unit))
+        entry["sources"].push_back({{"path", file.project_path}});
     if (!source_date_epoch.empty()) entry["source_date_epoch"] = {{"text", source_date_epoch}};
     steps.push_back(std::move(entry));
   }
@@ -111,12 +115,6 @@ Json rebuild_values(const Rebuild& rebuild) {
   values["directory"] = rebuild.record->directory;
   values["resource_folder"] = resource_folder(rebuild.jobs);
 
-  std::vector<std::string> sources;
-  for (const auto& file : rebuild.tree.files)
-    if (file.device) sources.push_back(file.project_path);
-  Json list = Json::array();
-  for (const auto& source : sources) list.push_back({{"path", source}});
-  values["device_sources"] = std::move(list);
   return values;
 }
 

@@ -68,7 +68,7 @@ std::string reason_for_difference(const Rebuild& rebuild) {
     if (file.changed) return "'" + file.original + "' was changed after it was compiled, and no copy was archived";
   static const std::regex clock("__(DATE|TIME|TIMESTAMP)__");
   for (const auto& file : rebuild.tree.files)
-    if (file.device && std::regex_search(file.content, clock))
+    if (!file.device_units.empty() && std::regex_search(file.content, clock))
       return "'" + file.original + "' uses the time of the compilation (__DATE__, __TIME__ or __TIMESTAMP__)";
   const auto& compiler = rebuild.record->compiler;
   if (!compiler.resolved.empty() && compiler.size != 0 && !same_file(compiler.resolved, compiler.size, compiler.mtime))

@@ -112,13 +112,14 @@ SourceTree collect_sources(const std::vector<const Record*>& records, std::strin
                            const compdb::Database* blobs) {
   struct Use {
     const SourceFile* file = nullptr;
-    bool device = false;
+    std::set<std::size_t> device_units;
   };
   std::map<std::string, Use> uses;  // by resolved path
   std::vector<std::string> originals;
   std::string main_file;
   const std::string processor(target.substr(0, target.find(':')));
-  for (const Record* record : records) {
+  for (std::size_t unit = 0; unit < records.size(); ++unit) {
+    const Record* record = records[unit];
     std::set<std::uint32_t> device_files;
     for (const auto& pass : record->passes) {
       if (!pass.target.starts_with(processor)) continue;
@@ -133,7 +134,7 @@ SourceTree collect_sources(const std::vector<const Record*>& records, std::strin
       if (use.file == nullptr) originals.push_back(file.path);
       // A spelling with a hash is the better witness.
       if (use.file == nullptr || (use.file->hash == 0 && file.hash != 0)) use.file = &file;
-      use.device |= device_files.contains(i);
+      if (device_files.contains(i)) use.device_units.insert(unit);
     }
   }
 
@@ -146,7 +147,7 @@ SourceTree collect_sources(const std::vector<const Record*>& records, std::strin
     TreeFile file;
     file.original = original;
     file.project_path = mirror.place(original);
-    file.device = use.device;
+    file.device_units = use.device_units;
     auto content = content_as_compiled(*use.file, blobs, file.changed);
     if (!content) {
       tree.missing.push_back(original);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,11 @@
 namespace kerncap::emit {
 
 struct TreeFile {
-  std::string original;      // absolute, resolved
-  std::string project_path;  // "src/..."
-  std::string content;       // as compiled, or as it is now when `changed`
-  bool changed = false;      // differs from what was compiled and no archived copy exists
-  bool device = false;       // read by a device pass of the rebuilt target
+  std::string original;                // absolute, resolved
+  std::string project_path;            // "src/..."
+  std::string content;                 // as compiled, or as it is now when `changed`
+  bool changed = false;                // differs from what was compiled and no archived copy exists
+  std::set<std::size_t> device_units;  // translation units whose device pass (of the rebuilt target) reads it
 };
 
 struct OverlayEntry {
