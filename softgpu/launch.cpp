@@ -1,9 +1,13 @@
 #include "softgpu/launch.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 
 #include "core/support/error.h"
 #include "softgpu/architecture.h"
@@ -38,6 +42,29 @@ std::map<std::string, std::optional<std::string>> launch_environment(const Launc
   if (options.threads) changes["KERNCAP_SOFTGPU_THREADS"] = std::to_string(*options.threads);
   if (options.seed) changes["KERNCAP_SOFTGPU_SEED"] = std::to_string(*options.seed);
   return changes;
+}
+
+std::optional<std::string> why_unreachable(const std::filesystem::path& program) {
+  struct stat status {};
+  if (stat(program.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != status.st_uid) {
+    return program.string() +
+           " runs with raised privileges, so the loader ignores LD_PRELOAD; run a copy without the set-user-ID bit";
+  }
+  std::ifstream file(program, std::ios::binary);
+  Elf64_Ehdr header{};
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header) ||
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr)) {
+    return std::nullopt;
+  }
+  if (!file.seekg(static_cast<std::streamoff>(header.e_phoff))) return std::nullopt;
+  for (unsigned index = 0; index < header.e_phnum; ++index) {
+    Elf64_Phdr segment{};
+    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return std::nullopt;
+    if (segment.p_type == PT_INTERP) return std::nullopt;
+  }
+  return program.string() + " is statically linked, so the software GPU cannot be loaded into it; link it dynamically";
 }
 
 bool real_gpu_present() {

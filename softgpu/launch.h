@@ -21,6 +21,10 @@ struct LaunchOptions {
 // comes first. Throws support::Error when the library is not there (environment) or a processor is unknown (usage).
 std::map<std::string, std::optional<std::string>> launch_environment(const LaunchOptions& options);
 
+// Why the software GPU cannot reach this program: a static executable or one with raised privileges ignores LD_PRELOAD.
+// Nullopt for everything else, scripts and unreadable files included. `program` is a path.
+std::optional<std::string> why_unreachable(const std::filesystem::path& program);
+
 // Is there a real AMD GPU whose driver answers? Then nothing should be preloaded.
 bool real_gpu_present();
 

@@ -59,5 +59,21 @@ TEST_F(LaunchTest, RefusesUnknownArchitecturesAndMissingLibraries) {
   EXPECT_EQ(code_of(wrong), support::ExitCode::environment);
 }
 
+TEST_F(LaunchTest, KnowsStaticPrograms) {
+  EXPECT_EQ(why_unreachable("/proc/self/exe"), std::nullopt);
+  EXPECT_EQ(why_unreachable("/does/not/exist"), std::nullopt);
+  EXPECT_EQ(why_unreachable(folder.path()), std::nullopt);
+  EXPECT_EQ(why_unreachable(folder.path() / "libkerncap-softgpu.so"), std::nullopt) << "not ELF: a script, say";
+  // An ELF header without an interpreter segment is what a static program looks like.
+  std::ifstream own("/proc/self/exe", std::ios::binary);
+  std::string header(64, '\0');
+  own.read(header.data(), 64);
+  header[56] = header[57] = 0;  // e_phnum
+  std::ofstream(folder.path() / "static", std::ios::binary) << header;
+  const auto reason = why_unreachable(folder.path() / "static");
+  ASSERT_TRUE(reason.has_value());
+  EXPECT_NE(reason->find("statically linked"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kerncap::softgpu
