@@ -14,15 +14,11 @@ namespace {
 using support::ExitCode;
 using support::fail;
 
-// "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-" -> gfx90a, for every agent in the application's order: the software GPU
-// that a snapshot needs.
+// The software GPU that a snapshot needs: every agent in the application's order.
 std::vector<std::string> captured_architectures(const std::filesystem::path& input) {
   const snapshot::Reader reader(replay::resolve_input(input).snapshot);
   std::vector<std::string> names;
-  for (const snapshot::Agent& agent : reader.manifest().agents) {
-    std::string name = agent.isa.substr(agent.isa.rfind('-') + 1);
-    names.push_back(name.substr(0, name.find(':')));
-  }
+  for (const snapshot::Agent& agent : reader.manifest().agents) names.push_back(agent.name);
   return names;
 }
 

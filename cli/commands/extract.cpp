@@ -51,6 +51,7 @@ ExitCode extract(const Program& program, const Options& options) {
     emit_options.database = database_for(program, options.database, dispatch.code_object, program.application);
   }
   const emit::EmitReport report = run_emit(emit_options);
+  if (!program.json) print(describe(report));
 
   std::optional<replay::Verdict> verdict;
   if (!options.no_validate) {
@@ -71,7 +72,6 @@ ExitCode extract(const Program& program, const Options& options) {
     if (verdict) document["validation"] = to_json(*verdict);
     print(dump_json(document));
   } else {
-    print(describe(report));
     if (verdict) print(fmt::format("{:<14} {}\n", "validation", verdict->sentence));
     for (const std::string& note : captured.status.notes) print(fmt::format("{:<14} {}\n", "note", note));
     print(fmt::format(
