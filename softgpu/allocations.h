@@ -28,6 +28,8 @@ struct Allocation {
 
 class Allocations {
  public:
+  static constexpr std::uint64_t largest_buffer = std::uint64_t{1} << 36;
+
   // `quiesce` returns when no engine thread uses an old translation any more; called after every unmap.
   explicit Allocations(std::function<void()> quiesce) : quiesce_(std::move(quiesce)) {}
 
@@ -50,7 +52,7 @@ class Allocations {
   void host_unmapped(std::uint64_t address, std::uint64_t size, std::span<const std::unique_ptr<Device>> devices);
 
  private:
-  static constexpr unsigned cookie_shift = 36;  // buffers are at most 64 GiB large
+  static constexpr unsigned cookie_shift = 36;  // log2 of largest_buffer
 
   void map_pages(const Allocation& allocation, Device& device);
   void unmap_pages(const Allocation& allocation, Device& device);

@@ -1,6 +1,7 @@
 #include "softgpu/configuration.h"
 
 #include <sched.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <charconv>
@@ -23,6 +24,11 @@ unsigned cores_of_this_process() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+}
+
+std::uint64_t physical_memory() {
+  struct sysinfo info {};
+  return sysinfo(&info) == 0 ? static_cast<std::uint64_t>(info.totalram) * info.mem_unit : ~std::uint64_t{0};
 }
 
 }  // namespace
@@ -72,6 +78,13 @@ Configuration read_configuration(EnvironmentLookup lookup) {
     if (!parse_size(size, &result.vram) || result.vram < smallest_vram) {
       result.problem =
           std::string("KERNCAP_SOFTGPU_VRAM is '") + size + "'; it must be a size of at least 64M, such as 8G";
+      result.devices.clear();
+      return result;
+    }
+    // Memory that the machine does not have would be granted now and missing when it is written.
+    if (const std::uint64_t physical = physical_memory(); result.vram > physical) {
+      result.problem = std::string("KERNCAP_SOFTGPU_VRAM is '") + size + "', but this machine has only " +
+                       std::to_string(physical >> 20) + "M of memory";
       result.devices.clear();
       return result;
     }

@@ -25,8 +25,10 @@ struct PauseStep {
   unsigned until;             // quiet rounds
   std::uint64_t nanoseconds;  // 0: only yield
 };
-// The first worker looks after doorbells; quiet time grows from yielding to a look per millisecond.
-constexpr PauseStep first_worker[] = {{300, 0}, {2'000, 20'000}, {6'000, 100'000}, {~0u, 1'000'000}};
+// The first worker looks after doorbells; quiet time grows from yielding to a look every 4 milliseconds after 10
+// seconds. A thread that waits for an event wakes it at once.
+constexpr PauseStep first_worker[] = {
+    {300, 0}, {2'000, 20'000}, {6'000, 100'000}, {16'000, 1'000'000}, {~0u, 4'000'000}};
 // The others only help with kernels, and are woken for those.
 constexpr PauseStep other_workers[] = {{50, 0}, {~0u, 50'000'000}};
 

@@ -37,6 +37,7 @@ int Driver::alloc_memory(void* arguments) {
   allocation.twice = (args.flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM) != 0;
   if (allocation.twice && (args.size / 2 & page_mask) != 0) return -EINVAL;
   const std::uint64_t bytes = allocation.twice ? args.size / 2 : args.size;
+  if (bytes > Allocations::largest_buffer) return -ENOMEM;
 
   if (args.flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR) {
     if (!whole_pages(args.mmap_offset, bytes)) return -EINVAL;

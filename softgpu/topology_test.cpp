@@ -42,7 +42,7 @@ TEST(Configuration, NamesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(unknown.devices.empty());
   EXPECT_THAT(unknown.problem, HasSubstr("gfx7777"));
   EXPECT_THAT(unknown.problem, HasSubstr("gfx90a"));
-  for (const char* size : {"lots", "1K", "-1", "8GG", "99999999999999999999"}) {
+  for (const char* size : {"lots", "1K", "-1", "8GG", "99999999999999999999", "4000T"}) {
     const Configuration wrong = configured({{"KERNCAP_SOFTGPU_ARCH", "gfx90a"}, {"KERNCAP_SOFTGPU_VRAM", size}});
     EXPECT_TRUE(wrong.devices.empty()) << size;
     EXPECT_THAT(wrong.problem, HasSubstr("KERNCAP_SOFTGPU_VRAM")) << size;
