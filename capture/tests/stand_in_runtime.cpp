@@ -353,6 +353,19 @@ hsa_status_t async_copy(void* to, hsa_agent_t, const void* from, hsa_agent_t, st
   of(completion).value.fetch_sub(1);
   return HSA_STATUS_SUCCESS;
 }
+hsa_status_t memory_fill(void* to, std::uint32_t value, std::size_t count) {
+  KERNCAP_COUNT();
+  std::fill_n(static_cast<std::uint32_t*>(to), count, value);
+  return HSA_STATUS_SUCCESS;
+}
+hsa_status_t async_copy_rect(const hsa_pitched_ptr_t* to, const hsa_dim3_t*, const hsa_pitched_ptr_t* from,
+                             const hsa_dim3_t*, const hsa_dim3_t* range, hsa_agent_t, hsa_amd_copy_direction_t,
+                             std::uint32_t, const hsa_signal_t*, hsa_signal_t completion) {
+  KERNCAP_COUNT();
+  std::memcpy(to->base, from->base, range->x);
+  of(completion).value.fetch_sub(1);
+  return HSA_STATUS_SUCCESS;
+}
 hsa_status_t profiling_enable(hsa_queue_t*, int) {
   KERNCAP_COUNT();
   return HSA_STATUS_SUCCESS;
@@ -519,6 +532,8 @@ StandInRuntime::StandInRuntime() {
   a.hsa_amd_interop_map_buffer_fn = interop_map;
   a.hsa_amd_interop_unmap_buffer_fn = interop_unmap;
   a.hsa_amd_memory_async_copy_fn = async_copy;
+  a.hsa_amd_memory_async_copy_rect_fn = async_copy_rect;
+  a.hsa_amd_memory_fill_fn = memory_fill;
   a.hsa_amd_profiling_set_profiler_enabled_fn = profiling_enable;
   a.hsa_amd_profiling_get_dispatch_time_fn = profiling_time;
   a.hsa_amd_register_system_event_handler_fn = event_handler;

@@ -1,9 +1,9 @@
 // The capture library over the stand-in runtime: kinds of memory that the machine at hand may lack, submissions of many
 // packets, and an error from every single call of the runtime. Each scenario runs in a process of its own, because the
 // library keeps its state for the life of a process.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,7 +113,7 @@ class Application {
       add("interop", p, RegionKind::ipc);
     VmemHandle vmem{};
     reservation_ = static_cast<char*>(host_pages(16 << 20));
-    if (runtime_.tail().vmem_handle_create({testing::device_coarse}, 1 << 20, 0, 0, &vmem) == HSA_STATUS_SUCCESS &&
+    if (runtime_.tail().vmem_handle_create({testing::device_fine}, 1 << 20, 0, 0, &vmem) == HSA_STATUS_SUCCESS &&
         runtime_.tail().vmem_map(reservation_ + (4 << 20), 1 << 20, 0, vmem, 0) == HSA_STATUS_SUCCESS)
       add("vmem", reservation_ + (4 << 20), RegionKind::vmem);
     // Mapped and unmapped again: a hole that must not be read.
@@ -223,6 +223,12 @@ class StandIn : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status) == SIGALRM ? 124 : 128 + WTERMSIG(status);
   }
 
+  void forget() {
+    std::filesystem::remove_all(config_.output);
+    std::filesystem::remove_all(config_.status_folder);
+    std::filesystem::create_directory(config_.status_folder);
+  }
+
   Status status() const {
     const auto all = read_statuses(config_.status_folder);
     return all.size() == 1 ? all.front() : Status{};
@@ -288,6 +294,9 @@ TEST_F(StandIn, EveryKindOfMemoryIsCapturedWithItsKind) {
                   return 21;
                 }
               }
+              // Its flags are those of the pool that the handle was made from.
+              for (const auto& r : d.regions)
+                if (r.kind == RegionKind::vmem && r.pool_flags != 2) return 25;
               // The unmapped half of a mapping is gone, the other half is there.
               const auto hole = reinterpret_cast<std::uint64_t>(application.reservation_ + (8 << 20));
               bool in_hole = false, behind = false;
@@ -373,6 +382,44 @@ TEST_F(StandIn, WorkOfAnotherQueueThatWaitsForTheKernelHoldsNothingUp) {
   EXPECT_THAT(status().notes, ::testing::IsEmpty());
 }
 
+// The host writes over a buffer right after the launch, in every way that goes through the runtime: the snapshot still
+// has what the kernel saw, and the application gets what it asked for.
+TEST_F(StandIn, HostCopiesWaitUntilTheKernelIsCaptured) {
+  const std::vector<std::byte> junk(words * 4, std::byte{0x55});
+  const std::pair<const char*, std::function<void(StandInRuntime&, void*)>> ways[] = {
+      {"hsa_memory_copy", [&](auto& r, void* to) { r.core().hsa_memory_copy_fn(to, junk.data(), junk.size()); }},
+      {"hsa_amd_memory_fill", [&](auto& r, void* to) { r.amd().hsa_amd_memory_fill_fn(to, 0x55555555, words); }},
+      {"hsa_amd_memory_async_copy",
+       [&](auto& r, void* to) {
+         r.amd().hsa_amd_memory_async_copy_fn(to, testing::gpu, junk.data(), testing::cpu, junk.size(), 0, nullptr,
+                                              testing::make_signal(1));
+       }},
+      {"hsa_amd_memory_async_copy_rect", [&](auto& r, void* to) {
+         const hsa_pitched_ptr_t target{to, junk.size(), 0},
+             source{const_cast<std::byte*>(junk.data()), junk.size(), 0};
+         const hsa_dim3_t zero{}, range{static_cast<std::uint32_t>(junk.size()), 1, 1};
+         r.amd().hsa_amd_memory_async_copy_rect_fn(&target, &zero, &source, &zero, &range, testing::gpu,
+                                                   hsaHostToDevice, 0, nullptr, testing::make_signal(1));
+       }}};
+  for (const auto& [name, overwrite] : ways) {
+    forget();
+    EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+                Application application(runtime);
+                OnLoad(&runtime.table(), 3, 0, nullptr);
+                application.start();
+                const hsa_signal_t done = testing::make_signal(1);
+                runtime.submit(application.queue_, {application.packet(0, done)});
+                overwrite(runtime, application.buffers[0].data);
+                if (!testing::reaches_zero(done, 20000)) return 1;
+                OnUnload();
+                if (application.buffers[0].data[100] != 0x55555555) return 2;
+                return check_snapshot(config_.output, application);
+              }),
+              0)
+        << name;
+  }
+}
+
 TEST_F(StandIn, EveryDispatchInAListIsCapturedEvenWhenSubmittedAtOnce) {
   config_.dispatches = DispatchList::parse("0-2");
   EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
@@ -452,9 +499,7 @@ TEST_F(StandIn, NoFailingCallOfTheRuntimeHarmsTheApplicationOrMakesAFalseSnapsho
   unsigned tried = 0, captured = 0;
   for (const auto& [function, count] : calls) {
     for (unsigned n = 0; n < count; n += count < 12 ? 1 : count / 8) {
-      std::filesystem::remove_all(config_.output);
-      std::filesystem::remove_all(config_.status_folder);
-      std::filesystem::create_directory(config_.status_folder);
+      forget();
       ++tried;
       EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
                   runtime.fail(function, n);
