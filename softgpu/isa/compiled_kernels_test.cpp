@@ -214,7 +214,8 @@ TEST_P(CompiledKernels, store_outside_of_an_allocation_is_a_memory_fault) {
 
 INSTANTIATE_TEST_SUITE_P(all, CompiledKernels,
                          testing::Values(Build{"gfx90a", "O0"}, Build{"gfx90a", "O3"}, Build{"gfx1030", "O0"}, Build{"gfx1030", "O3"},
-                                         Build{"gfx906", "O3"}, Build{"gfx942", "O3"}, Build{"gfx1100", "O3"}),
+                                         Build{"gfx906", "O3"}, Build{"gfx942", "O0"}, Build{"gfx942", "O3"},
+                                         Build{"gfx1100", "O0"}, Build{"gfx1100", "O3"}),
                          [](const auto& each) { return std::string(each.param.processor) + "_" + each.param.level; });
 
 }  // namespace

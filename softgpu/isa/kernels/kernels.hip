@@ -1,6 +1,13 @@
 // Kernels of ordinary kinds for the tests of the instruction set, compiled for each target and optimisation level.
 #include <hip/hip_runtime.h>
 
+#ifdef KERNCAP_NEWER_COMPILER
+// A compiler newer than the installed device libraries does not find this one in them.
+extern "C" __device__ void __atomic_work_item_fence(__cl_mem_fence_flags, __memory_order, __memory_scope) {
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+}
+#endif
+
 extern "C" __global__ void vector_add(const float* a, const float* b, float* c, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) c[i] = a[i] + b[i];
