@@ -315,6 +315,22 @@ extern "C" int hipLaunchKernel(const void*, dim3, dim3, void**, unsigned long, v
 __device__ float helper(float x);
 )";
 
+TEST_F(Emit, TakesFoldersAndFilesWithOddNames) {
+  const std::string odd = "we;ird $dir [1] 'q' \\b";
+  application_.write(odd + "/ti;mes.h", rdc_common);
+  application_.write(
+      odd + "/sc$ale;2.hip",
+      "#include \"ti;mes.h\"\n__global__ void scale(float* p) { p[0] = 2; }\nvoid* use() { return (void*)&scale; }\n");
+  application_.compile({KERNCAP_TEST_CLANG_15, "-x", "hip", "--offload-arch=gfx90a", "-nogpuinc", "-nogpulib", "-O2",
+                        "-c", "sc$ale;2.hip", "-o", "../scale.o"},
+                       odd);
+  const auto report = emit_project(application_.options(application_.snapshot_of("scale.o", "gfx90a", "scale(")));
+  ASSERT_FALSE(report.capture_only) << report.capture_only_reason;
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+  ASSERT_TRUE(report.kernel.has_value());
+  EXPECT_EQ(report.kernel->file, "src/sc_ale_2.hip");
+}
+
 class EmitRdc : public Emit {
  protected:
   void build_rdc(const std::vector<std::string>& more = {}) {

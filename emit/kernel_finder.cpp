@@ -28,7 +28,7 @@ struct Request {
 Request request_for(const fs::path& project, const Rebuild& rebuild, const std::string& symbol, const fs::path& work) {
   Request request;
   const auto absolute = [&](const std::string& text) { return replaced(text, work_placeholder, work.string()); };
-  request.directory = absolute(std::string(work_placeholder) + rebuild.record->directory);
+  request.directory = absolute(std::string(work_placeholder) + work_directory(rebuild.record->directory));
   Json files = Json::array();
   for (const auto& entry : rebuild.tree.overlay) {
     const std::string name = absolute(entry.name);

@@ -100,7 +100,7 @@ Json rebuild_values(const Rebuild& rebuild) {
     Json entry{{"name", step.name},
                {"tool", variable_of_program[step.program]},
                {"leading", texts(step.leading)},
-               {"directory", step.directory},
+               {"directory", work_directory(step.directory)},
                {"output", step.output},
                {"inputs", texts(step.inputs)},
                {"front_end", step.front_end}};
@@ -112,7 +112,7 @@ Json rebuild_values(const Rebuild& rebuild) {
     steps.push_back(std::move(entry));
   }
   values["steps"] = std::move(steps);
-  values["directory"] = rebuild.record->directory;
+  values["directory"] = work_directory(rebuild.record->directory);
   values["resource_folder"] = resource_folder(rebuild.jobs);
 
   return values;
@@ -254,9 +254,10 @@ void write_rebuild_files(const fs::path& project, const Templates& templates, co
     arguments.insert(arguments.end(), rebuild.language_options.begin(), rebuild.language_options.end());
     arguments.insert(arguments.end(),
                      {"-ivfsoverlay", std::string(build_placeholder) + "/device/vfs.yaml", "-fsyntax-only", file});
-    const Json commands = Json::array({{{"directory", std::string(work_placeholder) + rebuild.record->directory},
-                                        {"file", file},
-                                        {"arguments", arguments}}});
+    const Json commands =
+        Json::array({{{"directory", std::string(work_placeholder) + work_directory(rebuild.record->directory)},
+                      {"file", file},
+                      {"arguments", arguments}}});
     write_file(project / "overlay/compile_commands.json.in", support::dump_json(commands));
   }
 }

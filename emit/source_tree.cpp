@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <set>
 
@@ -59,9 +60,18 @@ std::optional<std::string> content_as_compiled(const SourceFile& file, const com
 
 std::vector<std::string> components(const std::string& folder) {
   std::vector<std::string> parts;
-  for (const auto& part : fs::path(folder).relative_path())
-    if (!part.empty()) parts.push_back(part.string());
+  for (const auto& part : fs::path(folder).lexically_normal().relative_path())
+    if (!part.empty() && part != "." && part != "..") parts.push_back(part.string());
   return parts;
+}
+
+// What build systems trip over (semicolons, dollars, colons, backslashes, line ends) is replaced.
+std::string plain_name(std::string path) {
+  for (char& c : path) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80;
+    if (!plain && std::string_view("/._-+=,@~ ").find(c) == std::string_view::npos) c = '_';
+  }
+  return path;
 }
 
 std::size_t common_length(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -89,23 +99,33 @@ class Mirror {
     base_.assign(main_folder.begin(), main_folder.begin() + std::ptrdiff_t(length));
   }
 
-  std::string place(const std::string& original) const {
+  // The overlay maps names, so a project path need not be spelled like the original.
+  std::string place(const std::string& original) {
     const auto parts = components(original);
-    if (common_length(base_, parts) == base_.size()) return "src/" + joined(parts, base_.size());
-    return "src/_external/" + joined(parts, 0);
+    std::string path = common_length(base_, parts) == base_.size() ? "src/" + joined(parts, base_.size())
+                                                                   : "src/_external/" + joined(parts, 0);
+    path = plain_name(path);
+    const std::string wanted = path;
+    for (int i = 2; !taken_.insert(path).second; ++i) path = wanted + "." + std::to_string(i);
+    return path;
   }
 
  private:
+  std::set<std::string> taken_;
   std::vector<std::string> base_;
 };
 
 }  // namespace
 
+std::string work_directory(const std::string& directory) {
+  return plain_name(fs::path(directory).lexically_normal().string());
+}
+
 std::string overlay_name(const std::string& directory, const std::string& spelling) {
   if (spelling.starts_with('/')) return fs::path(spelling).lexically_normal().string();
   // The recorded working directory is rebuilt, folder by folder, below one of ours, so that ".." leads to the same
   // names.
-  return std::string(work_placeholder) + (fs::path(directory) / spelling).lexically_normal().string();
+  return std::string(work_placeholder) + (fs::path(work_directory(directory)) / spelling).lexically_normal().string();
 }
 
 SourceTree collect_sources(const std::vector<const Record*>& records, std::string_view target,
@@ -141,7 +161,7 @@ SourceTree collect_sources(const std::vector<const Record*>& records, std::strin
   SourceTree tree;
   if (originals.empty()) return tree;
   if (main_file.empty()) main_file = originals.front();
-  const Mirror mirror(main_file, originals);
+  Mirror mirror(main_file, originals);
   for (const auto& original : originals) {
     const Use& use = uses[original];
     TreeFile file;

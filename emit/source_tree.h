@@ -41,6 +41,10 @@ struct SourceTree {
 SourceTree collect_sources(const std::vector<const compdb::Record*>& records, std::string_view target,
                            const compdb::Database* blobs);
 
+// The recorded working directory as it is rebuilt below work_placeholder: the same depth, in names that build systems
+// can take.
+std::string work_directory(const std::string& directory);
+
 // "/home/me/app", "../x/k.h" -> "@KERNCAP_WORK@/home/me/x/k.h"; absolute spellings stay, dots removed.
 std::string overlay_name(const std::string& directory, const std::string& spelling);
 
