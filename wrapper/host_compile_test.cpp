@@ -245,6 +245,43 @@ TEST_F(ClangCompile, moved_build_trees_still_find_their_outputs) {
   EXPECT_FALSE(matches[0].stale);
 }
 
+TEST_F(ClangCompile, archived_sources_outlive_edits) {
+  const std::string before = tree.read("c.h");
+  tree.compile({"clang-15", "-c", "c.c"}, {{"KERNCAP_SOURCES", "archive"}});
+  tree.write("c.h", "#define SIX 7\n");
+  const compdb::Database database = tree.database();
+  std::map<std::string, std::string> kept;
+  for (const compdb::SourceFile& file : tree.unit().files) {
+    EXPECT_EQ(file.digest.empty(), file.system);
+    if (!file.digest.empty()) kept[std::filesystem::path(file.path).filename()] = database.blob(file.digest);
+  }
+  ASSERT_THAT(kept, SizeIs(2));
+  EXPECT_EQ(kept["c.h"], before);
+  const compdb::VerifyReport report = compdb::verify(tree.database_path());
+  EXPECT_TRUE(report.good());
+  EXPECT_EQ(report.blobs, 2U);
+  EXPECT_THAT(report.remarks, Contains(::testing::HasSubstr("c.h has changed")));
+  std::filesystem::remove_all(tree.database_path() / "blobs");
+  EXPECT_FALSE(compdb::verify(tree.database_path()).good());
+}
+
+TEST_F(ClangCompile, clang_tidy_and_clangd_accept_the_export) {
+  KERNCAP_NEEDS("clang-tidy-19");
+  KERNCAP_NEEDS("clangd-19");
+  KERNCAP_NEEDS("hipcc");
+  tree.compile({"clang-15", "-DQ=\"a b\"", "-c", "c.c"});
+  tree.compile({"hipcc", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a", "-c", "a.hip"});
+  EXPECT_EQ(compdb::export_compile_commands(tree.database_path(), tree.path() / "compile_commands.json", {}), 2U);
+  for (const char* file : {"c.c", "a.hip"}) {
+    const support::ProcessResult tidy =
+        tree.run({"clang-tidy-19", "--checks=-*,misc-definitions-in-headers", "-p", ".", file});
+    EXPECT_EQ(tidy.exit_status, 0) << tidy.standard_output << tidy.standard_error;
+    const support::ProcessResult clangd =
+        tree.run({"clangd-19", "--check=" + std::string(file), "--compile-commands-dir=."});
+    EXPECT_EQ(clangd.exit_status, 0) << clangd.standard_error;
+  }
+}
+
 TEST(Nvcc, a_cuda_compile_is_recorded_from_its_arguments) {
   KERNCAP_NEEDS("nvcc");
   const BuildTree tree;

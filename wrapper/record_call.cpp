@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/compdb/blob_store.h"
 #include "core/compdb/depfile.h"
 #include "core/compdb/file_system.h"
 #include "core/compdb/folder.h"
@@ -154,7 +155,11 @@ void CallRecorder::finish(int exit_status) {
   // Here and not in the destructor alone: main() ends without unwinding.
   if (!log_path_.empty()) unlink(log_path_.c_str());
   log_path_.clear();
-  for (const Record& record : compdb::assemble_records(call_)) {
+  const bool archive = exit_status == 0 && compdb::archives_sources(database_);
+  for (Record& record : compdb::assemble_records(call_)) {
+    if (const int error = archive ? compdb::archive_sources(database_, record.files) : 0; error != 0) {
+      warn_once(database_, "sources are not archived in " + database_ + ": " + std::strerror(error));
+    }
     if (const int error = compdb::append_record(database_, record); error != 0) {
       warn_once(database_,
                 "compiles are not recorded: cannot write to the database " + database_ + ": " + std::strerror(error));
