@@ -149,7 +149,9 @@ void Pool::give(std::unique_ptr<Wave> wave) {
 }
 Pool::~Pool() = default;
 
-RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool) {
+RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool, std::atomic<unsigned>& active)
+    : active_(active) {
+  ++active_;
   state_.request = request;
   state_.target = &target;
   state_.pool = &pool;
@@ -191,6 +193,7 @@ RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& t
 RunningDispatch::~RunningDispatch() {
   for (auto& group : state_.ready)
     for (auto& wave : group->waves) state_.pool->give(std::move(wave));
+  --active_;
 }
 
 // One workgroup at a time, as long as workgroups end. When a whole round of slices ends none, the kernel may be waiting

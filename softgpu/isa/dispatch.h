@@ -54,7 +54,8 @@ std::unique_ptr<Workgroup> make_workgroup(DispatchState& state, u64 number);
 
 class RunningDispatch final : public Dispatch {
  public:
-  RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool);
+  // `active` counts the dispatches that exist.
+  RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool, std::atomic<unsigned>& active);
   ~RunningDispatch() override;
   // Before the first advance(): the code cache, and a refusal of the packet if there is one.
   void set_code(CodeCache* code) { state_.code = code; }
@@ -70,6 +71,7 @@ class RunningDispatch final : public Dispatch {
   void give_back(std::unique_ptr<Workgroup> group);
   u64 run_slice(Workgroup& group, Engine& engine, u64 budget);
 
+  std::atomic<unsigned>& active_;
   mutable DispatchState state_;
 };
 

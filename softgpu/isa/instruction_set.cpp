@@ -1,4 +1,5 @@
 // The entry point of libkerncap-softgpu-isa.so.
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -12,7 +13,7 @@ class AmdInstructionSet final : public InstructionSet {
   explicit AmdInstructionSet(Target target) : target_(std::move(target)) {}
 
   std::unique_ptr<Dispatch> start(const DispatchRequest& request) override {
-    auto dispatch = std::make_unique<RunningDispatch>(request, target_, pool_);
+    auto dispatch = std::make_unique<RunningDispatch>(request, target_, pool_, active_);
     if (!dispatch->refused()) dispatch->set_code(code_for(*request.memory, dispatch->kernel().wave32));
     return dispatch;
   }
@@ -23,9 +24,11 @@ class AmdInstructionSet final : public InstructionSet {
   }
 
  private:
-  // Decoded code is shared by the dispatches of an address space. Invalidated pages are kept: waves may be in them.
+  // Decoded code is shared by the dispatches of an address space. Invalidated pages are kept while waves may be in them.
   CodeCache* code_for(AddressSpace& memory, bool wave32) {
     const std::scoped_lock lock(mutex_);
+    if (active_.load() == 1)  // the dispatch that asks, which has no wave yet
+      for (auto& entry : caches_) entry.second->retire();
     auto& cache = caches_[{&memory, wave32}];
     if (cache == nullptr) cache = std::make_unique<CodeCache>(target_, memory, wave32);
     return cache.get();
@@ -33,6 +36,7 @@ class AmdInstructionSet final : public InstructionSet {
 
   const Target target_;
   Pool pool_;
+  std::atomic<unsigned> active_{0};  // dispatches that exist
   std::mutex mutex_;
   std::map<std::pair<AddressSpace*, bool>, std::unique_ptr<CodeCache>> caches_;
 };
