@@ -62,6 +62,10 @@ void Expected::after(std::size_t region, std::uint64_t offset, std::span<std::by
   }
 }
 
+bool Expected::is_changed_after(std::size_t region, std::uint64_t chunk) const {
+  return trial_ ? outcome_.contains({region, chunk}) : reader_.changed(dispatch_, region, chunk);
+}
+
 bool Expected::is_zero_before(std::size_t region, std::uint64_t chunk) const {
   if (!reader_.is_zero(dispatch_, region, snapshot::State::before, chunk)) return false;
   return !trial_ || !trial_->perturbation.touches(dispatch().regions[region].address + chunk * chunk_bytes, chunk_bytes);

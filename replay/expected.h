@@ -30,6 +30,7 @@ class Expected {
   // `offset` and the size cut on multiples of 8, except at the region's end.
   void before(std::size_t region, std::uint64_t offset, std::span<std::byte> out) const;
   void after(std::size_t region, std::uint64_t offset, std::span<std::byte> out) const;
+  bool is_changed_after(std::size_t region, std::uint64_t chunk) const;
   bool is_zero_before(std::size_t region, std::uint64_t chunk) const;
 
  private:

@@ -42,6 +42,7 @@ namespace kerncap::replay {
   X(hsa_amd_agents_allow_access)              \
   X(hsa_amd_memory_lock)                      \
   X(hsa_amd_memory_fill)                      \
+  X(hsa_amd_memory_async_copy)                \
   X(hsa_amd_profiling_set_profiler_enabled)   \
   X(hsa_amd_profiling_get_dispatch_time)      \
   X(hsa_amd_register_system_event_handler)

@@ -23,10 +23,10 @@ int main(int argc, char** argv) {
     std::cout << (options.json ? support::dump_json(replay::to_json(verdict)) : replay::to_text(verdict)) << std::flush;
     return static_cast<int>(replay::exit_code(verdict.outcome));
   } catch (const support::Error& error) {
-    std::cerr << "kerncap-replay: " << error.what() << "\n";
+    std::cerr << "kerncap-replay: error: " << error.what() << "\n";
     return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    std::cerr << "kerncap-replay: " << error.what() << "\n";
+    std::cerr << "kerncap-replay: error: " << error.what() << "\n";
     return static_cast<int>(support::ExitCode::environment);
   }
 }

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <array>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 
 #include "core/support/error.h"
 #include "replay/steering.h"
@@ -91,11 +95,57 @@ void allocate_registered(const Placement& p, const Device& device) {
   if (number(seen_by_gpu) != p.address) misplaced(p, number(seen_by_gpu));
 }
 
+// Pinned memory, borrowed by one copy at a time; zeros while nobody has it.
+struct Staging {
+  void* memory = nullptr;
+  hsa_signal_t signal{};
+  bool busy = false;
+};
+constexpr std::size_t staging_size = 1 << 20;
+std::array<Staging, 8> stagings;  // as many as threads that copy
+std::mutex stagings_mutex;
+std::condition_variable staging_returned;
+hsa_agent_t gpu_agent{}, host_agent{};
+
+class Borrowed {
+ public:
+  Borrowed() {
+    std::unique_lock lock(stagings_mutex);
+    const auto is_free = [](const Staging& s) { return !s.busy; };
+    staging_returned.wait(lock, [&] { return std::any_of(stagings.begin(), stagings.end(), is_free); });
+    staging_ = &*std::find_if(stagings.begin(), stagings.end(), is_free);
+    staging_->busy = true;
+  }
+  ~Borrowed() {
+    const std::scoped_lock lock(stagings_mutex);
+    staging_->busy = false;
+    staging_returned.notify_one();
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  const Staging* operator->() const { return staging_; }
+
+ private:
+  Staging* staging_;
+};
+
+void transfer(void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent, std::size_t size, hsa_signal_t signal) {
+  const HsaApi& api = hsa();
+  api.hsa_signal_store_relaxed(signal, 1);
+  check(api.hsa_amd_memory_async_copy(to, to_agent, from, from_agent, size, 0, nullptr, signal),
+        fmt::format("copying {} bytes from {} to {}", size, from, to));
+  // Positive: still to come. Negative: the runtime reports a failed copy so.
+  const auto left = api.hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+  if (left < 0) fail(ExitCode::environment, "the GPU's copy engine failed on {} bytes from {} to {}", size, from, to);
+}
+
 }  // namespace
 
 void reserve(const Plan& plan) {
-  for (const Range& range : plan.reserve) {
+  for (std::size_t i = 0; i < plan.reserve.size(); ++i) {
+    const Range& range = plan.reserve[i];
     if (reserve_range(range.address, range.size)) continue;
+    for (std::size_t taken = 0; taken < i; ++taken) release_range(plan.reserve[taken].address, plan.reserve[taken].size);
     throw Occupied{fmt::format("the application's memory at {:#x} ({} bytes) is taken in the replaying process by {}",
                                range.address, range.size, occupants(range.address, range.size))};
   }
@@ -122,24 +172,51 @@ std::uint64_t access_address(const Placement& p, std::uint64_t address) {
   return p.host_address / 4096 * 4096 + (address - p.address);
 }
 
+void start_copying(const Device& device) {
+  const HsaApi& api = hsa();
+  gpu_agent = device.dispatch_agent().handle;
+  host_agent = device.agent(-1).handle;
+  Placement like;
+  like.kind = RegionKind::host_fine;
+  for (Staging& staging : stagings) {
+    check(api.hsa_amd_memory_pool_allocate(device.pool(like).handle, staging_size, 0, &staging.memory), "allocating a buffer for copies");
+    check(api.hsa_amd_agents_allow_access(1, &gpu_agent, nullptr, staging.memory), "giving the GPU access to a buffer for copies");
+    check(api.hsa_signal_create(0, 0, nullptr, &staging.signal), "creating a signal");
+    std::memset(staging.memory, 0, staging_size);
+  }
+}
+
 void write_memory(bool host, std::uint64_t address, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return;
   if (host) {
     std::memcpy(pointer(address), bytes.data(), bytes.size());
     return;
   }
-  check(hsa().hsa_memory_copy(pointer(address), bytes.data(), bytes.size()),
-        fmt::format("writing {} bytes to {:#x}", bytes.size(), address));
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min<std::size_t>(bytes.size(), staging_size));
+    const Borrowed staging;
+    std::memcpy(staging->memory, piece.data(), piece.size());
+    transfer(pointer(address), gpu_agent, staging->memory, host_agent, piece.size(), staging->signal);
+    std::memset(staging->memory, 0, piece.size());
+    address += piece.size();
+    bytes = bytes.subspan(piece.size());
+  }
 }
 
 void read_memory(bool host, std::uint64_t address, std::span<std::byte> bytes) {
-  if (bytes.empty()) return;
   if (host) {
     std::memcpy(bytes.data(), pointer(address), bytes.size());
     return;
   }
-  check(hsa().hsa_memory_copy(bytes.data(), pointer(address), bytes.size()),
-        fmt::format("reading {} bytes from {:#x}", bytes.size(), address));
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min<std::size_t>(bytes.size(), staging_size));
+    const Borrowed staging;
+    transfer(staging->memory, host_agent, pointer(address), gpu_agent, piece.size(), staging->signal);
+    std::memcpy(piece.data(), staging->memory, piece.size());
+    // Or the next run of a kernel could find there what this one computed.
+    std::memset(staging->memory, 0, piece.size());
+    address += piece.size();
+    bytes = bytes.subspan(piece.size());
+  }
 }
 
 void clear_memory(bool host, std::uint64_t address, std::uint64_t size) {
@@ -147,14 +224,11 @@ void clear_memory(bool host, std::uint64_t address, std::uint64_t size) {
     std::memset(pointer(address), 0, size);
     return;
   }
-  const std::uint64_t words = size / 4;
-  if (address % 4 == 0 && words != 0) {
-    check(hsa().hsa_amd_memory_fill(pointer(address), 0, words), fmt::format("clearing {} bytes at {:#x}", size, address));
-    address += words * 4;
-    size -= words * 4;
+  // By the copy engine as well: a fill is a kernel, and the software GPU runs kernels slowly.
+  for (std::uint64_t at = 0; at < size; at += staging_size) {
+    const Borrowed staging;  // unused buffers are all zeros
+    transfer(pointer(address + at), gpu_agent, staging->memory, host_agent, std::min<std::uint64_t>(size - at, staging_size), staging->signal);
   }
-  const std::vector<std::byte> zeros(size);
-  write_memory(false, address, zeros);
 }
 
 }  // namespace kerncap::replay

@@ -17,7 +17,7 @@ Verdict run_replay(Options options, const std::filesystem::path& program,
   const support::ProcessResult result = support::run(command);
   if (result.standard_output.empty()) {
     std::string said = result.standard_error;
-    constexpr std::string_view prefix = "kerncap-replay: ";
+    constexpr std::string_view prefix = "kerncap-replay: error: ";
     if (said.starts_with(prefix)) said.erase(0, prefix.size());
     while (said.ends_with('\n')) said.pop_back();
     const bool usage = result.exit_status == static_cast<int>(support::ExitCode::usage);

@@ -13,6 +13,7 @@ set(KERNCAP_REPLAY_JUDGE_SOURCES
   replay/judge.cpp
   replay/kernarg.cpp
   replay/options.cpp
+  replay/parallel.cpp
   replay/patches.cpp
   replay/perturbation.cpp
   replay/plan.cpp
@@ -48,6 +49,7 @@ set(KERNCAP_REPLAY_HEADERS
   replay/kernarg.h
   replay/memory.h
   replay/options.h
+  replay/parallel.h
   replay/patches.h
   replay/perturbation.h
   replay/plan.h

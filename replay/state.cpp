@@ -11,6 +11,7 @@
 #include "core/support/error.h"
 #include "core/support/file.h"
 #include "replay/memory.h"
+#include "replay/parallel.h"
 
 namespace kerncap::replay {
 namespace {
@@ -23,6 +24,7 @@ constexpr std::uint64_t chunk = snapshot::chunk_size;
 constexpr std::uint64_t buffer_size = 64 * chunk;  // 4 MiB: few copies, little memory
 
 constexpr unsigned trial_slack = 4;
+constexpr std::uint64_t work_chunks = 16;  // 1 MiB: what one thread takes at a time
 
 // A buffer that forgets: expected results must not lie around where a kernel might find them.
 class WipedBuffer {
@@ -147,52 +149,75 @@ void State::make_pieces(const Reader& reader) {
   }
 }
 
+// Chunks [first, last) of a region get their content.
+void State::write_chunks(const Expected& state, const Placement& placement, std::size_t index, std::uint64_t first,
+                         std::uint64_t last) {
+  const Region& region = state.dispatch().regions[index];
+  const bool host = is_host_memory(placement);
+  std::vector<std::byte> buffer(std::min(last * chunk, region.size) - first * chunk);
+  const std::uint64_t address = region.address + first * chunk, access = access_address(placement, address);
+  state.before(index, first * chunk, buffer);
+  patches_.apply(address, buffer);
+  for (std::uint64_t c = first; c < last; ++c) {
+    const std::uint64_t at = (c - first) * chunk;
+    written_[index][c] = support::xxh3_128(std::span(buffer).subspan(at, std::min(chunk, buffer.size() - at)));
+  }
+  if (placement.method == Method::code_object) {
+    // Code that the loader has written already stays untouched; variables get the application's values.
+    std::vector<std::byte> current(buffer.size());
+    read_memory(host, access, current);
+    if (current == buffer) return;
+  }
+  write_memory(host, access, buffer);
+}
+
 void State::write_all() {
   const Expected state(snapshot_, dispatch_, trial_, false);
   const Reader& reader = state.reader();
   const auto& dispatch = state.dispatch();
   const auto& regions = dispatch.regions;
-  std::vector<std::byte> buffer(buffer_size), current;
+  struct Work {
+    const Placement* placement;
+    std::size_t region;
+    std::uint64_t first, last;
+  };
+  std::vector<Work> work;
+  const std::vector<std::byte> zeros(chunk);
+  const support::Hash128 zero_hash = support::xxh3_128(zeros);
+  written_.assign(regions.size(), {});
   for (const Placement& placement : plan_.placements) {
-    const bool host = is_host_memory(placement);
-    const bool code = placement.method == Method::code_object;
     if (is_candidates_own(dispatch, placement)) continue;
+    const bool host = is_host_memory(placement);
     if (placement.whole_block) clear_memory(host, placement.address, placement.size);
     for (const std::size_t index : placement.regions) {
       const Region& region = regions[index];
       const std::uint64_t count = reader.chunks(dispatch_, index);
+      written_[index].resize(count);
+      const auto is_zero = [&](std::uint64_t c) {
+        return placement.method != Method::code_object && state.is_zero_before(index, c) &&
+               !patches_.touches(region.address + c * chunk, std::min(chunk, region.size - c * chunk));
+      };
       for (std::uint64_t first = 0; first < count;) {
-        // Runs of chunks that are alike: all zero, or all with content.
-        const std::uint64_t address = region.address + first * chunk;
-        const std::uint64_t access = access_address(placement, address);
-        const bool zero = !code && state.is_zero_before(index, first);
+        const bool zero = is_zero(first);
         std::uint64_t last = first + 1;
-        while (last < count && (zero || last - first < buffer_size / chunk) &&
-               (!code && state.is_zero_before(index, last)) == zero) {
-          ++last;
-        }
-        const std::uint64_t bytes = std::min(last * chunk, region.size) - first * chunk;
-        if (zero && !patches_.touches(address, bytes)) {
-          if (!placement.whole_block) clear_memory(host, access, bytes);
-          first = last;
-          continue;
-        }
-        if (zero) last = std::min(last, first + buffer_size / chunk);
-        const auto part = std::span(buffer).first(std::min(last * chunk, region.size) - first * chunk);
-        state.before(index, first * chunk, part);
-        patches_.apply(address, part);
-        if (code) {
-          // Code that the loader has written already stays untouched; variables get the application's values.
-          current.resize(part.size());
-          read_memory(host, access, current);
-          if (std::memcmp(current.data(), part.data(), part.size()) != 0) write_memory(host, access, part);
+        while (last < count && (zero || last - first < work_chunks) && is_zero(last) == zero) ++last;
+        if (!zero) {
+          work.push_back({&placement, index, first, last});
         } else {
-          write_memory(host, access, part);
+          const std::uint64_t size = std::min(last * chunk, region.size) - first * chunk;
+          if (!placement.whole_block) clear_memory(host, access_address(placement, region.address + first * chunk), size);
+          for (std::uint64_t c = first; c < last; ++c) {
+            const std::uint64_t length = std::min(chunk, region.size - c * chunk);
+            written_[index][c] = length == chunk ? zero_hash : support::xxh3_128(std::span(zeros).first(length));
+          }
         }
         first = last;
       }
     }
   }
+  for_each_parallel(work.size(), [&](std::size_t i) {
+    write_chunks(state, *work[i].placement, work[i].region, work[i].first, work[i].last);
+  });
   if (program_.candidate) {
     write_memory(false, program_.load_base, pristine_image_);
     for (const Piece& piece : pieces_) {
@@ -245,7 +270,50 @@ std::uint64_t State::write_dirty() {
   return written;
 }
 
-void State::compare_piece(const Expected& state, Piece& piece, const Noise& noise, Extent extent, Comparing& result) {
+// Which chunks are byte by byte what write_all() put there and are expected to be so.
+std::vector<std::vector<bool>> State::as_written(const Expected& state) {
+  struct Work {
+    const Placement* placement;
+    std::size_t region;
+    std::uint64_t first, last;
+  };
+  std::vector<Work> work;
+  std::vector<std::vector<bool>> same(written_.size());
+  std::vector<std::vector<char>> found(written_.size());  // one byte each: threads write neighbours
+  for (std::size_t index = 0; index < written_.size(); ++index) {
+    same[index].resize(dirty_[index].size());
+    found[index].resize(dirty_[index].size());
+    const Placement* placement = placement_of(plan_, index);
+    if (placement == nullptr || written_[index].empty()) continue;
+    for (std::uint64_t first = 0; first < written_[index].size(); first += work_chunks) {
+      work.push_back({placement, index, first, std::min<std::uint64_t>(first + work_chunks, written_[index].size())});
+    }
+  }
+  for_each_parallel(work.size(), [&](std::size_t i) {
+    const Work& w = work[i];
+    const Region& region = state.dispatch().regions[w.region];
+    std::vector<std::byte> buffer(std::min(w.last * chunk, region.size) - w.first * chunk);
+    read_memory(is_host_memory(*w.placement), access_address(*w.placement, region.address + w.first * chunk), buffer);
+    for (std::uint64_t c = w.first; c < w.last; ++c) {
+      const std::uint64_t at = (c - w.first) * chunk;
+      const auto bytes = std::span(buffer).subspan(at, std::min(chunk, buffer.size() - at));
+      found[w.region][c] = support::xxh3_128(bytes) == written_[w.region][c] ? 1 : 0;
+    }
+  });
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    for (std::uint64_t c = 0; c < found[index].size(); ++c) {
+      if (found[index][c] == 0) {
+        dirty_[index][c] = true;
+      } else {
+        same[index][c] = !state.is_changed_after(index, c);
+      }
+    }
+  }
+  return same;
+}
+
+void State::compare_piece(const Expected& state, const std::vector<std::vector<bool>>& same, Piece& piece, const Noise& noise,
+                          Extent extent, Comparing& result) {
   const Region& region = state.dispatch().regions[piece.region];
   const std::uint64_t most = std::min(buffer_size, (piece.size + 7) / 8 * 8);
   WipedBuffer expected(most);
@@ -269,19 +337,27 @@ void State::compare_piece(const Expected& state, Piece& piece, const Noise& nois
   }
   auto& dirty = dirty_[piece.region];
   const std::uint64_t element = size_of(piece.element);
+  const bool every_element = is_floating(piece.element) && part.tolerance.nan == NanPolicy::forbidden;
+  const auto settled = [&](std::uint64_t c) {
+    return extent == Extent::outputs ? !dirty[c] : !every_element && same[piece.region][c];
+  };
   for (std::uint64_t at = 0; at < piece.size;) {
     std::uint64_t size = std::min(most / element * element, piece.size - at);
-    if (extent == Extent::outputs) {
-      // Skips to the next dirty chunk; stays on the element grid.
-      const std::uint64_t c = (piece.offset + at) / chunk;
-      if (!dirty[c]) {
-        const std::uint64_t next = (c + 1) * chunk - piece.offset;
-        at = std::min(piece.size, std::max(at + element, next / element * element));
+    const std::uint64_t c = (piece.offset + at) / chunk, end_of_chunk = (c + 1) * chunk - piece.offset;
+    if (settled(c)) {
+      // On to the next chunk, but by whole elements, and not over one that reaches into a chunk that is not settled.
+      std::uint64_t next = std::min(piece.size, end_of_chunk / element * element);
+      if (next <= at && settled((piece.offset + std::min(at + element, piece.size) - 1) / chunk)) next = std::min(piece.size, at + element);
+      if (next > at) {
+        if (extent == Extent::everything) {
+          result.bytes += next - at;
+          part.statistics.elements += (next - at) / element;
+        }
+        at = next;
         continue;
       }
-      const std::uint64_t end_of_chunk = (c + 1) * chunk - piece.offset;
-      size = std::min(size, std::max(element, (end_of_chunk - at + element - 1) / element * element));
     }
+    size = std::min(size, std::max(element, (end_of_chunk - at + element - 1) / element * element));
     const auto want = expected.first(size);
     const auto got = std::span(scratch_).first(size);
     if (piece.unchanged_expected) {
@@ -292,7 +368,7 @@ void State::compare_piece(const Expected& state, Piece& piece, const Noise& nois
     patches_.apply_where_original(region.address + piece.offset + at, want);
     read_memory(piece.host, piece.access_address + at, got);
     if (std::memcmp(want.data(), got.data(), size) != 0) {
-      for (std::uint64_t c = (piece.offset + at) / chunk; c <= (piece.offset + at + size - 1) / chunk; ++c) dirty[c] = true;
+      for (std::uint64_t d = c; d <= (piece.offset + at + size - 1) / chunk; ++d) dirty[d] = true;
     }
     replay::compare(piece.element, part.tolerance, want, got, at, part.statistics);
     result.bytes += size;
@@ -371,7 +447,9 @@ std::string State::reached_from(const Expected& state, std::uint64_t region_inde
 Comparing State::compare(Extent extent, const Noise& noise) {
   const Expected state(snapshot_, dispatch_, trial_, true);
   Comparing result;
-  for (Piece& piece : pieces_) compare_piece(state, piece, noise, extent, result);
+  std::vector<std::vector<bool>> same;
+  if (extent == Extent::everything) same = as_written(state);
+  for (Piece& piece : pieces_) compare_piece(state, same, piece, noise, extent, result);
   if (extent == Extent::everything) compare_slack(result);
   if (result.first && result.first->argument < 0 && result.first->what.starts_with("memory at")) {
     for (std::size_t i = 0; i < state.dispatch().regions.size(); ++i) {

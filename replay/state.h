@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/snapshot/reader.h"
+#include "core/support/hash.h"
 #include "replay/arguments.h"
 #include "replay/expected.h"
 #include "replay/patches.h"
@@ -63,7 +64,10 @@ class State {
  private:
   struct Piece;
   void make_pieces(const snapshot::Reader& reader);
-  void compare_piece(const Expected& expected_state, Piece& piece, const Noise& noise, Extent extent, Comparing& result);
+  void write_chunks(const Expected& state, const Placement& placement, std::size_t region, std::uint64_t first, std::uint64_t last);
+  std::vector<std::vector<bool>> as_written(const Expected& state);
+  void compare_piece(const Expected& expected_state, const std::vector<std::vector<bool>>& same, Piece& piece,
+                     const Noise& noise, Extent extent, Comparing& result);
   bool is_candidates_own(const snapshot::Dispatch& dispatch, const Placement& placement) const;
   std::string reached_from(const Expected& expected_state, std::uint64_t region) const;
   void restore_candidate_memory();
@@ -94,6 +98,9 @@ class State {
   std::vector<Piece> pieces_;
   std::vector<Skipped> skipped_;
   std::vector<std::vector<bool>> dirty_;  // by region and chunk: found changed by some compare()
+  // By region and chunk: the hash of what write_all() put there, patches included; so memory that must not change is
+  // checked without reading the snapshot again. Empty for a code object that the candidate replaces.
+  std::vector<std::vector<support::Hash128>> written_;
   std::vector<Range> slack_;
   std::vector<std::byte> pristine_image_;   // the candidate's memory as the loader left it
   std::vector<std::byte> candidate_image_;  // ... and with the application's values in its variables

@@ -15,7 +15,6 @@
 #include "replay/kernarg.h"
 #include "replay/memory.h"
 #include "replay/state.h"
-#include "replay/steering.h"
 
 namespace kerncap::replay {
 namespace {
@@ -62,7 +61,6 @@ void Session::reserve_ranges() {
     reserve(plan_);
   } catch (const Occupied&) {
     // Perhaps only the surroundings of small allocations are taken.
-    for (const Range& range : plan_.reserve) release_range(range.address, range.size);
     PlanOptions one_by_one;
     one_by_one.group_blocks = false;
     plan_ = make_plan(dispatch_, one_by_one);
@@ -169,6 +167,7 @@ void Session::set_up() {
   device_ = std::make_unique<Device>(manifest, dispatch_);
   phase("allocating the captured memory");
   allocate(plan_, *device_);
+  start_copying(*device_);
   phase("loading the code objects");
   program_ = load_program(*reader, options_.dispatch, *device_, plan_, candidate, candidate_name);
   notes_.insert(notes_.end(), program_.notes.begin(), program_.notes.end());

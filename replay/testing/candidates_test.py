@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 VALID, NO, USAGE, ENVIRONMENT, BAD_INPUT = range(5)
@@ -52,7 +53,7 @@ class Replay(unittest.TestCase):
         cls.environment = {k: v for k, v in os.environ.items() if not k.startswith(("KERNCAP_", "HSA_", "LD_PRELOAD"))}
         cls.environment["LD_PRELOAD"] = str(cls.prefix / "lib/kerncap/libkerncap-softgpu.so")
         cls.environment["KERNCAP_SOFTGPU_ARCH"] = "gfx90a"
-        for name, options in (("fresh", []), ("stale", ["--launches", "2", "--stale"])):
+        for name, options in (("fresh", []), ("stale", ["--launches", "2", "--stale"]), ("large", ["--large", "256"])):
             subprocess.run([cls.prefix / "tests/replay_make_snapshot", cls.candidates / "captured.hsaco", cls.folder / name, *options],
                            env=cls.environment, timeout=60, check=True)
 
@@ -74,6 +75,15 @@ class Replay(unittest.TestCase):
         target = pathlib.Path(tempfile.mkdtemp(dir=self.folder)) / "snapshot"
         shutil.copytree(self.folder / "fresh", target)
         return target
+
+    def edited(self, edit):
+        """A copy of the snapshot whose manifest `edit` has changed."""
+        snapshot = self.copy()
+        manifest = json.loads((snapshot / "manifest.json").read_text())
+        edit(manifest["dispatches"][0])
+        (snapshot / "manifest.json").write_text(json.dumps(manifest))
+        subprocess.run([self.prefix / "tests/replay_make_snapshot", "--seal", snapshot], timeout=60, check=True)
+        return snapshot
 
     def test_candidates(self):
         for name, (snapshot, code, sentence) in CANDIDATES.items():
@@ -135,10 +145,7 @@ class Replay(unittest.TestCase):
         self.assertEqual(self.replay("validate", snapshot)[0], BAD_INPUT)
 
     def test_a_snapshot_without_an_after_state_runs_but_cannot_be_judged(self):
-        snapshot = self.copy()
-        manifest = json.loads((snapshot / "manifest.json").read_text())
-        manifest["dispatches"][0].update(has_after=False, incomplete_reason="the kernel faulted")
-        (snapshot / "manifest.json").write_text(json.dumps(manifest))
+        snapshot = self.edited(lambda d: d.update(has_after=False, incomplete_reason="the kernel faulted"))
         code, verdict = self.replay("validate", snapshot)
         self.assertEqual(code, BAD_INPUT)
         self.assertIn("the kernel faulted", verdict["sentence"])
@@ -150,30 +157,38 @@ class Replay(unittest.TestCase):
         self.assertRegex(verdict["sentence"], r"needs 1 GPU of ISA .*gfx90a.*this machine has .*gfx906")
 
     def test_a_gpu_that_is_too_small_is_refused_with_the_sum(self):
-        snapshot = self.copy()
-        code, verdict = self.replay("validate", snapshot, KERNCAP_SOFTGPU_VRAM="4M")
+        code, verdict = self.replay("validate", self.folder / "large", KERNCAP_SOFTGPU_VRAM="128M")
         self.assertEqual(code, ENVIRONMENT, verdict)
+        self.assertRegex(verdict["sentence"], r"needs \d+ bytes of local memory")
 
     def test_no_gpu_is_said_in_one_sentence(self):
         code, verdict = self.replay("validate", self.folder / "fresh", LD_PRELOAD="")
         self.assertEqual(code, ENVIRONMENT)
         self.assertRegex(verdict["sentence"], r"GPU")
 
-    def test_memory_that_the_process_itself_occupies(self):
-        # The stack's top is in every process: no layout frees it.
-        snapshot = self.copy()
-        manifest = json.loads((snapshot / "manifest.json").read_text())
-        regions = manifest["dispatches"][0]["regions"]
-        kernel_memory = max(int(r["address"], 16) for r in regions)
-        for region in regions:
-            if region["kind"] == "registered" and "host_address" in region:
-                region["host_address"] = "0x7ffffffdf000"
-        (snapshot / "manifest.json").write_text(json.dumps(manifest))
-        code, verdict = self.replay("validate", snapshot)
-        self.assertGreater(kernel_memory, 0)
-        if code != BAD_INPUT:  # a reader that insists on the manifest's checksum refuses earlier
-            self.assertEqual(code, ENVIRONMENT, verdict)
-            self.assertRegex(verdict["sentence"], r"0x7ffffffdf000.*\[stack\].*layouts")
+    def test_memory_where_the_process_itself_would_be(self):
+        # The dynamic loader in the first layout, the program in the second, the stack in both: another layout frees them.
+        for address in ("0x2aaaaaaab000", "0x555555554000", "0x7ffffffdf000"):
+            with self.subTest(address):
+                def move(dispatch):
+                    for region in dispatch["regions"]:
+                        if region["kind"] == "registered":
+                            region["host_address"] = address
+
+                code, verdict = self.replay("validate", self.edited(move))
+                self.assertEqual(code, VALID, verdict)
+
+    def test_large_memory_is_restored_only_where_it_was_dirtied(self):
+        once = self.replay("replay", self.folder / "large")[1]
+        start = time.monotonic()
+        code, verdict = self.replay("validate", self.folder / "large")
+        whole = time.monotonic() - start
+        self.assertEqual(code, VALID, verdict)
+        self.assertGreater(verdict["compared_bytes"], 256 << 20)
+        start = time.monotonic()
+        code, verdict = self.replay("bench", self.folder / "large", "--iterations", 50)
+        self.assertEqual((code, once["outcome"]), (VALID, "ran"), verdict)
+        self.assertLess(time.monotonic() - start, 10 * whole)
 
     def test_candidates_that_are_no_code_objects(self):
         junk = self.folder / "junk.hsaco"

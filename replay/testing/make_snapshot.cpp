@@ -1,8 +1,10 @@
 // A small application and its capture in one program, for the tests of replay: runs the kernel `step` of a code object
 // through HSA, with memory of several kinds, and writes the snapshot of its last launch.
 //
-//   replay_make_snapshot CODE_OBJECT OUT.kcap [--launches N] [--stale]
+//   replay_make_snapshot CODE_OBJECT OUT.kcap [--launches N] [--stale] [--large MIB]
 //     --launches N   launches before and with the captured one (default 1)
+//   replay_make_snapshot --seal OUT.kcap   makes an edited manifest.json whole again
+//     --large MIB    so much more device memory, half of it zeros
 //     --stale        `state` and `rows` are set back before the captured launch, so that `out` already holds its result
 #include <sys/mman.h>
 
@@ -17,6 +19,7 @@
 #include "core/support/error.h"
 #include "core/support/file.h"
 #include "core/support/hash.h"
+#include "core/support/json.h"
 #include "replay/code_image.h"
 #include "replay/device.h"
 
@@ -35,7 +38,7 @@ std::uint64_t number(const void* pointer) { return reinterpret_cast<std::uint64_
 
 class Application {
  public:
-  explicit Application(const std::string& code_object) {
+  Application(const std::string& code_object, std::uint64_t large_mib) : large_(large_mib << 20) {
     const std::string text = support::read_text_file(code_object);
     const auto bytes = std::as_bytes(std::span(text));
     elf_.assign(bytes.begin(), bytes.end());
@@ -154,6 +157,13 @@ class Application {
     row_data_ = registered_memory((elements * 4 + 64 * 4 + page - 1) / page * page);
     rows_ = pool_memory(RegionKind::device_coarse, page);
     kernarg_ = pool_memory(RegionKind::host_kernarg, page);
+    if (large_ != 0) {
+      std::vector<std::uint32_t> numbers(large_ / 8);
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint32_t>(i * 2654435761u >> 7);
+      void* memory = pool_memory(RegionKind::device_coarse, large_);
+      copy(memory, numbers.data(), numbers.size() * 4);
+      check(hsa().hsa_amd_memory_fill(static_cast<char*>(memory) + large_ / 2, 0, large_ / 8), "clearing");
+    }
     fill_inputs(false);
     const auto& arguments = dispatch_.kernel.arguments;
     kernarg_size_ = std::max<std::size_t>(dispatch_.kernel.kernarg_size, 44);
@@ -235,20 +245,35 @@ class Application {
        *kernarg_ = nullptr;
   float* registered_host_ = nullptr;
   std::size_t kernarg_size_ = 0;
+  std::uint64_t large_ = 0;
 };
+
+// Tests edit manifests on purpose; this gives them the checksum that the reader insists on.
+void seal(const std::filesystem::path& snapshot) {
+  support::Json document = support::read_json_file(snapshot / "manifest.json");
+  document.erase("checksum");
+  document["checksum"] = snapshot::manifest_checksum(document);
+  support::write_file_atomically(snapshot / "manifest.json", support::dump_json(document));
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   int launches = 1;
+  std::uint64_t large = 0;
   bool stale = false;
   for (int i = 3; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--stale") stale = true;
     if (std::string_view(argv[i]) == "--launches" && i + 1 < argc) launches = std::atoi(argv[++i]);
+    if (std::string_view(argv[i]) == "--large" && i + 1 < argc) large = std::strtoull(argv[++i], nullptr, 10);
   }
   try {
-    Application(argv[1]).run(argv[2], launches, stale);
+    if (std::string_view(argv[1]) == "--seal") {
+      seal(argv[2]);
+      return 0;
+    }
+    Application(argv[1], large).run(argv[2], launches, stale);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
