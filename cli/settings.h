@@ -1,5 +1,5 @@
 // Settings: kerncap.toml (the nearest one upward from the working directory), then the environment (KERNCAP_*), then
-// flags; the later wins. docs/reference/settings.md lists them.
+// flags; the later wins. docs/reference.md lists them.
 #pragma once
 
 #include <filesystem>
