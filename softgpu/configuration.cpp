@@ -97,6 +97,7 @@ Configuration read_configuration(EnvironmentLookup lookup) {
   if (result.threads == 0) result.threads = cores;
   result.threads = std::min(result.threads, most_threads);
   result.large_bar = parse_number(lookup("KERNCAP_SOFTGPU_LARGE_BAR"), 0) != 0;
+  result.shared_virtual_memory = parse_number(lookup("KERNCAP_SOFTGPU_SVM"), 0) != 0;
   result.counters = parse_number(lookup("KERNCAP_SOFTGPU_COUNTERS"), 0) != 0;
   return result;
 }

@@ -15,6 +15,7 @@ struct Configuration {
   unsigned threads = 1;                         // KERNCAP_SOFTGPU_THREADS; 0 in the environment: one per core
   std::uint64_t seed = 0;                       // KERNCAP_SOFTGPU_SEED
   bool large_bar = false;                       // KERNCAP_SOFTGPU_LARGE_BAR: device memory that the CPU can address
+  bool shared_virtual_memory = false;           // KERNCAP_SOFTGPU_SVM: managed memory through the driver's SVM calls
   bool counters = false;                        // KERNCAP_SOFTGPU_COUNTERS: one JSON line per dispatch on stderr
   std::string problem;                          // why `devices` is empty although something was asked for
 };

@@ -30,6 +30,7 @@ enum Capability : std::uint32_t {
   capability_wave_launch_mode = 1u << 17,
   capability_asic_revision_shift = 22,
   capability_sram_ecc = 1u << 26,
+  capability_shared_virtual_memory = 1u << 27,
   capability_debug_firmware = 1u << 29,  // likewise
 };
 
@@ -160,6 +161,7 @@ void add_gpu_node(VirtualTree& tree, const Configuration& configuration, unsigne
                              capability_wave_launch_mode | (gpu.asic_revision << capability_asic_revision_shift) |
                              capability_debug_firmware;
   if (gpu.sram_ecc) capability |= capability_sram_ecc;
+  if (configuration.shared_virtual_memory) capability |= capability_shared_virtual_memory;
 
   Properties properties;
   properties.add("cpu_cores_count", 0);
