@@ -217,6 +217,15 @@ TEST_F(ClangCompile, the_users_own_logs_are_left_to_him) {
   EXPECT_THAT(own_files(unit, "host"), ElementsAre("c.c", "c.h"));
 }
 
+TEST_F(ClangCompile, what_verbose_options_show_is_still_shown) {
+  for (const char* option : {"-v", "-H"}) {
+    const std::string direct = tree.run({"clang-15", option, "-c", "c.c"}).standard_error;
+    EXPECT_EQ(tree.run({program, "clang-15", option, "-c", "c.c"}).standard_error, direct) << option;
+    EXPECT_THAT(direct, ::testing::HasSubstr(option[1] == 'v' ? "-cc1" : "c.h"));
+    EXPECT_THAT(own_files(tree.unit(), "host"), ::testing::Contains("c.c")) << option;
+  }
+}
+
 TEST_F(ClangCompile, a_symlinked_header_keeps_its_spelling_beside_where_it_leads) {
   tree.write("real/l.h", "#define L 1\n");
   std::filesystem::create_directory_symlink("real", tree.path() / "link");

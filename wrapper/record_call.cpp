@@ -37,6 +37,19 @@ constexpr auto logging_variables =
     std::to_array<const char*>({"CC_PRINT_OPTIONS", "CC_PRINT_OPTIONS_FILE", "CC_PRINT_HEADERS",
                                 "CC_PRINT_HEADERS_FILE", "CC_PRINT_HEADERS_FORMAT", "CC_PRINT_HEADERS_FILTERING"});
 
+// With these the driver shows its commands or headers to the user, who must go on seeing them: clang writes them to its
+// log instead when it has one. CMake reads the implicit link folders of a compiler from there.
+constexpr auto shown_to_the_user = std::to_array<std::string_view>({"-v", "--verbose", "-H", "--trace-includes"});
+
+bool shows_its_work(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    for (const std::string_view option : shown_to_the_user) {
+      if (argument == option) return true;
+    }
+  }
+  return false;
+}
+
 std::uint64_t now_ns() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -100,6 +113,7 @@ void CallRecorder::prepare(Changes& changes) {
   for (const char* variable : logging_variables) {
     if (std::getenv(variable) != nullptr) return;
   }
+  if (shows_its_work(call_.common.expanded_argv)) return;  // the jobs are recovered by a dry run when they are needed
   // A log that clang cannot open fails the compile, so it is made, empty, before the compiler is told of it.
   const char* folder = std::getenv("TMPDIR");
   std::string path =
