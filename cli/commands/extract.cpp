@@ -74,9 +74,10 @@ ExitCode extract(const Program& program, const Options& options) {
   } else {
     if (verdict) print(fmt::format("{:<14} {}\n", "validation", verdict->sentence));
     for (const std::string& note : captured.status.notes) print(fmt::format("{:<14} {}\n", "note", note));
+    const std::string softgpu = options.capture.devices.softgpu.empty() ? "" : "--softgpu ";
     print(fmt::format(
-        "\nNext:\n  cd {}\n  cmake --preset default && cmake --build build --target kernel\n  kerncap validate .\n",
-        project.string()));
+        "\nNext:\n  cd {}\n  cmake --preset default && cmake --build build --target kernel\n  kerncap validate {}.\n",
+        project.string(), softgpu));
   }
   if (!captured.application.succeeded()) {
     support::fail(ExitCode::application_failed, "the project is whole, but the application then ended with {}",
