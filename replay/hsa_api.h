@@ -6,6 +6,7 @@
 #include <hsa/hsa_ext_amd.h>
 #include <hsa/hsa_ven_amd_loader.h>
 
+#include <cstdint>
 #include <string>
 
 namespace kerncap::replay {
