@@ -42,6 +42,7 @@ void add_capture(Program& program);
 void add_inspect(Program& program);
 void add_emit(Program& program);
 void add_extract(Program& program);
+void add_pack(Program& program);  // and unpack
 void add_replay(Program& program);
 void add_validate(Program& program);
 void add_bench(Program& program);

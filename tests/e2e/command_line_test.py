@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import kerncap_tests
 from kerncap_tests import DONE, ENVIRONMENT, NO, USAGE, gpu_options
 
-COMMANDS = ("doctor", "build", "db", "profile", "capture", "inspect", "emit", "extract", "replay", "validate", "bench",
+COMMANDS = ("doctor", "build", "db", "profile", "capture", "inspect", "emit", "extract", "pack", "unpack", "replay", "validate", "bench",
             "softgpu", "completion")
 
 
