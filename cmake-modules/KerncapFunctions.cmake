@@ -104,8 +104,10 @@ function(kerncap_add_capture)
     COMMENT "Capturing ${arg_KERNEL} from ${arg_TARGET}" USES_TERMINAL VERBATIM)
   add_custom_target("${arg_NAME}" DEPENDS "${snapshot}/manifest.json")
   set_target_properties("${arg_NAME}" PROPERTIES KERNCAP_SNAPSHOT "${snapshot}")
-  kerncap_build_first("${arg_NAME}" kerncap)
-  kerncap_build_first("${arg_NAME}" kerncap-capture)
+  foreach(program IN ITEMS kerncap kerncap-capture kerncap-capture-codeobject kerncap_softgpu_preload
+      kerncap_softgpu_isa_module)
+    kerncap_build_first("${arg_NAME}" ${program})
+  endforeach()
 endfunction()
 
 # kerncap_add_reproducer(NAME <target> SNAPSHOT <capture target or folder> [DB <folder>] [OUTPUT <folder>])
@@ -150,7 +152,9 @@ function(kerncap_add_reproducer)
     COMMENT "Emitting ${arg_OUTPUT}" USES_TERMINAL VERBATIM)
   add_custom_target("${arg_NAME}" DEPENDS "${arg_OUTPUT}/CMakeLists.txt")
   set_target_properties("${arg_NAME}" PROPERTIES KERNCAP_PROJECT "${arg_OUTPUT}")
-  kerncap_build_first("${arg_NAME}" kerncap)
+  foreach(program IN ITEMS kerncap kerncap-find-kernel kerncap-replay kerncap_templates)
+    kerncap_build_first("${arg_NAME}" ${program})
+  endforeach()
 endfunction()
 
 # ---- What the functions above share; not for projects. ----

@@ -33,8 +33,8 @@ class ConsumerTest(kerncap_tests.KerncapTestCase):
 
     def recorded(self, database):
         """The names of the sources that the database has records of."""
-        entries = self.must([self.prefix.kerncap, "db", "export", "--db", database]).json()
-        return sorted(pathlib.Path(entry["file"]).name for entry in entries)
+        units = self.must([self.prefix.kerncap, "db", "list", "--json", "--db", database]).json()
+        return sorted(pathlib.Path(unit["source"]).name for unit in units)
 
     def test_all_targets_are_recorded(self):
         build = self.configure("all")
