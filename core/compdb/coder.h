@@ -1,4 +1,4 @@
-// The encoding behind records and the object index: a table of interned strings, then variable-length integers.
+// The encoding behind records: a table of interned strings, then variable-length integers.
 //
 // Encoder and Decoder have the same member functions, so that one description of a type serves both.
 #pragma once

@@ -43,6 +43,8 @@ class Database {
   std::vector<Record> records() const;
   Statistics statistics() const;
   IndexReport index_report() const;
+  // Outputs that weren't what had been recorded when the index was built are looked into once more.
+  void look_again();
 
   // All matches are returned; more than one is an ambiguity that the caller reports, never resolves by chance.
   std::vector<Match> find_code_object(std::string_view digest) const;

@@ -3,7 +3,7 @@
 #include "core/compdb/assemble.h"
 #include "core/compdb/file_system.h"
 #include "core/compdb/header_scan.h"
-#include "core/compdb/object_index.h"
+#include "core/compdb/object_contents.h"
 #include "core/compdb/operations.h"
 #include "core/compdb/recorded_environment.h"
 #include "core/support/error.h"
@@ -59,8 +59,7 @@ void scan_passes(const Record& record, std::vector<LoggedJob>& jobs) {
 // the jobs.
 void correct_cuid(Record& record) {
   std::set<std::string> told;
-  ObjectIndex index({});
-  for (const IndexedCodeObject& code_object : index.current(record.output)) {
+  for (const IndexedCodeObject& code_object : code_objects_in(record.output)) {
     told.insert(code_object.cuids.begin(), code_object.cuids.end());
   }
   if (told.size() != 1) return;

@@ -5,7 +5,7 @@
 //          │  │  │  │   │    └ XXH3-64 of bytes 4..15 and the payload
 //          │  │  │  │   └ raw size: bytes after decompression; 0: the payload is stored as it is
 //          │  │  │  └ version of the payload's layout (1)
-//          │  │  └ type: 1 record, 2 object index
+//          │  │  └ type: 1 record
 //          │  └ length of the payload
 //          └ magic "KCDB"
 // All integers are little-endian. A reader that meets anything else than a whole frame looks for the next magic from
@@ -23,7 +23,7 @@ namespace kerncap::compdb {
 inline constexpr std::size_t frame_header_size = 24;
 inline constexpr std::uint32_t largest_payload = 64U << 20;    // bytes; above it a length is damage, not data
 inline constexpr std::uint32_t largest_raw_size = 256U << 20;  // bytes after decompression
-enum class FrameType : std::uint16_t { record = 1, object_index = 2 };
+enum class FrameType : std::uint16_t { record = 1 };
 inline constexpr std::uint16_t frame_version = 1;
 
 // One frame with `payload` compressed (zstd) where that makes it smaller.

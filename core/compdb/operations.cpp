@@ -29,7 +29,8 @@ std::uint64_t log_size(const fs::path& folder) {
 }
 
 IndexReport refresh_index(const fs::path& folder) {
-  const Database database(folder);
+  Database database(folder);
+  database.look_again();
   return database.index_report();
 }
 
