@@ -265,6 +265,74 @@ TEST_F(Operations, compaction_while_writers_write_loses_nothing) {
   EXPECT_EQ(Database(folder()).records().size(), std::size_t{writers} * each);
 }
 
+// --- the index
+TEST_F(Operations, a_damaged_or_foreign_index_changes_no_answer) {
+  for (int i = 0; i < 20; ++i) append(unit("u" + std::to_string(i), static_cast<std::uint64_t>(i)));
+  ASSERT_THAT(Database(folder()).find_output(build() / "u7.o"), SizeIs(1));
+  const std::string good = support::read_text_file(folder() / "index");
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::string bad = good;
+    if (round % 4 == 0) bad.resize(random() % bad.size());
+    for (int i = 0; i < 3 && !bad.empty(); ++i) bad[random() % bad.size()] = static_cast<char>(random());
+    support::write_file_atomically(folder() / "index", bad, 0644);
+    // Damage inside may cost an answer, but never gives a wrong one.
+    for (const Match& match : Database(folder()).find_output(build() / "u7.o")) EXPECT_EQ(match.record.source, "u7.c");
+  }
+  fs::remove(folder() / "index");
+  EXPECT_THAT(Database(folder()).find_output(build() / "u7.o"), SizeIs(1));
+}
+
+TEST_F(Operations, the_index_follows_the_logs) {
+  append(unit("a", 1));
+  EXPECT_THAT(Database(folder()).find_source(build() / "a.c"), SizeIs(1));
+  append(unit("b", 2));
+  Record later = unit("a", 3);
+  later.source = "other.c";
+  append(later);
+  const Database database(folder());
+  EXPECT_THAT(database.find_source(build() / "b.c"), SizeIs(1));
+  EXPECT_THAT(database.find_source(build() / "a.c"), IsEmpty());
+  EXPECT_THAT(database.find_source(build() / "other.c"), SizeIs(1));
+  EXPECT_EQ(database.statistics().records, 3U);
+  EXPECT_EQ(database.statistics().superseded, 1U);
+}
+
+TEST_F(Operations, incremental_and_full_index_give_the_same_answers) {
+  std::mt19937 random(9);
+  for (std::uint64_t time = 1; time <= 60; ++time) {
+    Record record = unit("m" + std::to_string(random() % 10), time, random() % 4 == 0 ? 1 : 0);
+    record.cached = random() % 3 == 0;
+    record.expanded_argv = {"cc", std::to_string(random() % 2)};
+    for (int i = 0; i < 3; ++i) {
+      SourceFile file;
+      file.spelling = file.path = "/h/" + std::to_string(random() % 6) + ".h";
+      record.files.push_back(file);
+    }
+    append(record);
+    const auto answers = [&] {
+      const Database database(folder());
+      std::string all =
+          std::to_string(database.statistics().records) + " " + std::to_string(database.statistics().failed);
+      for (int i = 0; i < 10; ++i) {
+        for (const Match& m : database.find_output(build() / ("m" + std::to_string(i) + ".o")))
+          all += " " + std::to_string(m.record.started);
+      }
+      for (int i = 0; i < 6; ++i) {
+        std::vector<std::uint64_t> found;
+        for (const Match& m : database.find_header("/h/" + std::to_string(i) + ".h")) found.push_back(m.record.started);
+        std::ranges::sort(found);
+        all += " |";
+        for (std::uint64_t started : found) all += " " + std::to_string(started);
+      }
+      return all;
+    };
+    const std::string incremental = answers();
+    fs::remove(folder() / "index");
+    EXPECT_EQ(answers(), incremental) << "after " << time;
+  }
+}
+
 // --- import and export
 TEST_F(Operations, compile_commands_are_imported_and_jobs_recovered) {
   if (!support::find_program("clang-15")) GTEST_SKIP() << "clang-15 is not installed";
