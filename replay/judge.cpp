@@ -16,7 +16,9 @@ namespace {
 constexpr unsigned noise_runs_when_asked_by_failure = 3;
 constexpr unsigned warm_up_runs = 3;
 constexpr std::size_t most_flips = 4;
-constexpr std::chrono::milliseconds trial_timeout{10'000};  // changed inputs can make a loop endless
+// Changed inputs can make a loop endless; how often the usual time the captured kernel may take, and the bounds of that.
+constexpr double trial_patience = 100;
+constexpr std::chrono::milliseconds shortest_trial{1'000}, longest_trial{10'000};
 
 std::string kernel_name(const Verdict& verdict) {
   return verdict.kernel.empty() ? "the kernel" : "kernel '" + verdict.kernel + "'";
@@ -75,7 +77,9 @@ bool agrees_on_changed_inputs(const Options& options, WorkerProcess& candidate, 
   Options captured = options;
   captured.code_object.reset();
   captured.captured = true;
-  captured.timeout = std::min(captured.timeout, trial_timeout);
+  const double usual_ns = verdict.device_times.empty() ? 0 : verdict.device_times.front();
+  const auto patience = std::chrono::milliseconds(static_cast<std::int64_t>(usual_ns / 1e6 * trial_patience));
+  captured.timeout = std::min(captured.timeout, std::clamp(patience, shortest_trial, longest_trial));
   auto original = std::make_unique<WorkerProcess>(captured);
   std::vector<std::string> trials{"floats"};
   const auto& flippable = candidate.ready().flippable;
@@ -94,7 +98,7 @@ bool agrees_on_changed_inputs(const Options& options, WorkerProcess& candidate, 
     }
     ++made;
     WorkerRun run;
-    const std::string inputs = what == "floats" ? "floating-point inputs changed by a few percent" : "the old content of " + what + " changed";
+    const std::string inputs = what == "floats" ? "floating-point inputs changed by a few percent" : "what " + what + " points to changed";
     try {
       run = candidate.run("everything", false, {}, trial);
     } catch (const WorkerFailure& failure) {

@@ -473,15 +473,12 @@ std::vector<Perturbation::Stretch> State::floating_stretches() const {
   return result;
 }
 
-std::vector<Perturbation::Stretch> State::untouched_stretches(const Argument& argument) const {
+std::vector<Perturbation::Stretch> State::flipped_stretches(const Argument& argument) const {
   std::vector<Perturbation::Stretch> result;
   const std::string label = argument.label();
   for (const Piece& piece : pieces_) {
     if (piece.what != label || piece.unchanged_expected || is_floating(piece.element)) continue;
-    // What the application's kernel changed is tested by the comparison already.
-    bool changed = false;
-    for (std::uint64_t c = piece.offset / chunk; c <= (piece.offset + piece.size - 1) / chunk; ++c) changed |= dirty_[piece.region][c];
-    if (!changed) result.push_back({piece.actual_address, piece.size, piece.element, Perturbation::Kind::flip_bytes});
+    result.push_back({piece.actual_address, piece.size, piece.element, Perturbation::Kind::flip_bytes});
   }
   return result;
 }

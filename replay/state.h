@@ -53,9 +53,9 @@ class State {
   // snapshot's again. Memory has to be written anew by write_all().
   void set_trial(std::optional<Trial> trial);
   // The stretches that a trial of this kind would change: floating-point elements that arguments point to, or all bytes
-  // of one argument that the application's kernel left as they were.
+  // of what one argument points to.
   std::vector<Perturbation::Stretch> floating_stretches() const;
-  std::vector<Perturbation::Stretch> untouched_stretches(const Argument& argument) const;
+  std::vector<Perturbation::Stretch> flipped_stretches(const Argument& argument) const;
   // Writes what the kernel changed, against the trial's before state, to its outcome file.
   void write_outcome();
 

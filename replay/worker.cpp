@@ -200,10 +200,13 @@ void Session::set_up() {
   phase("writing the captured memory");
   state_->write_all();
   fresh_ = true;
-  // What a trial may flip: memory that the kernel could write, whose old content may not matter.
+  // What a trial may flip: memory that the kernel could write, whose old content may not matter, and data of single
+  // bytes (text, pixels). Other constant integers are likely to be indices and sizes.
   std::vector<std::string> flippable;
   for (const Argument& argument : arguments_) {
-    if (argument.pointer && !argument.points_to_const && !is_floating(argument.element)) flippable.push_back(argument.label());
+    const bool single_bytes = argument.element == ElementType::u8 || argument.element == ElementType::i8;
+    if (!argument.pointer || argument.member || is_floating(argument.element)) continue;
+    if (single_bytes || !argument.points_to_const) flippable.push_back(argument.label());
   }
   channel_.send({{"event", "ready"},
                  {"flippable", flippable},
@@ -282,7 +285,7 @@ bool Session::set_trial(const Json& command) {
     trial.perturbation.stretches = state_->floating_stretches();
   } else {
     for (const Argument& argument : arguments_) {
-      if (argument.label() == what) trial.perturbation.stretches = state_->untouched_stretches(argument);
+      if (argument.label() == what) trial.perturbation.stretches = state_->flipped_stretches(argument);
     }
   }
   if (trial.perturbation.stretches.empty()) {
