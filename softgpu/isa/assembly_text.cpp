@@ -34,7 +34,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-constexpr std::array<std::string_view, 10> suffixes{"_e64_dpp8", "_e64_dpp", "_dpp8", "_e32", "_e64", "_sdwa", "_dpp", "_t16", "_vi", "_gfx9"};
+constexpr std::array<std::string_view, 10> suffixes{"_e64_dpp8", "_e64_dpp", "_dpp8", "_e32", "_e64",
+                                                    "_sdwa",     "_dpp",     "_t16",  "_vi",  "_gfx9"};
 
 }  // namespace
 
@@ -71,7 +72,8 @@ AssemblyText parse_assembly(std::string_view text) {
       if (first && (colon == std::string_view::npos || is_register)) {
         result.operands.emplace_back(part);
       } else {
-        result.modifiers.emplace_back(part.substr(0, colon), colon == std::string_view::npos ? "" : part.substr(colon + 1));
+        result.modifiers.emplace_back(part.substr(0, colon),
+                                      colon == std::string_view::npos ? "" : part.substr(colon + 1));
       }
       first = false;
     }

@@ -9,9 +9,9 @@
 namespace kerncap::softgpu::isa {
 
 struct AssemblyText {
-  std::string mnemonic;                // without encoding suffix
-  std::string suffix;                  // e32, e64, sdwa, dpp, dpp8, e64_dpp, or empty
-  std::vector<std::string> operands;   // "v0", "-|s1|", "hwreg(HW_REG_MODE, 0, 4)"
+  std::string mnemonic;                                        // without encoding suffix
+  std::string suffix;                                          // e32, e64, sdwa, dpp, dpp8, e64_dpp, or empty
+  std::vector<std::string> operands;                           // "v0", "-|s1|", "hwreg(HW_REG_MODE, 0, 4)"
   std::vector<std::pair<std::string, std::string>> modifiers;  // {"offset", "16"}, {"glc", ""}
 
   const std::string* modifier(std::string_view name) const;

@@ -21,31 +21,57 @@ T atomic_update(std::byte* pointer, Change change) {
 }
 
 template <class T>
-T atomic_add(T now, T operand) { return static_cast<T>(now + operand); }
+T atomic_add(T now, T operand) {
+  return static_cast<T>(now + operand);
+}
 template <class T>
-T atomic_sub(T now, T operand) { return static_cast<T>(now - operand); }
+T atomic_sub(T now, T operand) {
+  return static_cast<T>(now - operand);
+}
 template <class T>
-T atomic_reverse_sub(T now, T operand) { return static_cast<T>(operand - now); }
+T atomic_reverse_sub(T now, T operand) {
+  return static_cast<T>(operand - now);
+}
 template <class T>
-T atomic_min(T now, T operand) { return std::min(now, operand); }
+T atomic_min(T now, T operand) {
+  return std::min(now, operand);
+}
 template <class T>
-T atomic_max(T now, T operand) { return std::max(now, operand); }
+T atomic_max(T now, T operand) {
+  return std::max(now, operand);
+}
 template <class T>
-T atomic_and(T now, T operand) { return now & operand; }
+T atomic_and(T now, T operand) {
+  return now & operand;
+}
 template <class T>
-T atomic_or(T now, T operand) { return now | operand; }
+T atomic_or(T now, T operand) {
+  return now | operand;
+}
 template <class T>
-T atomic_xor(T now, T operand) { return now ^ operand; }
+T atomic_xor(T now, T operand) {
+  return now ^ operand;
+}
 template <class T>
-T atomic_swap(T, T operand) { return operand; }
+T atomic_swap(T, T operand) {
+  return operand;
+}
 template <class T>
-T atomic_inc(T now, T operand) { return now >= operand ? T{0} : static_cast<T>(now + 1); }
+T atomic_inc(T now, T operand) {
+  return now >= operand ? T{0} : static_cast<T>(now + 1);
+}
 template <class T>
-T atomic_dec(T now, T operand) { return now == 0 || now > operand ? operand : static_cast<T>(now - 1); }
+T atomic_dec(T now, T operand) {
+  return now == 0 || now > operand ? operand : static_cast<T>(now - 1);
+}
 template <class T>
-T atomic_float_min(T now, T operand) { return std::fmin(now, operand); }
+T atomic_float_min(T now, T operand) {
+  return std::fmin(now, operand);
+}
 template <class T>
-T atomic_float_max(T now, T operand) { return std::fmax(now, operand); }
+T atomic_float_max(T now, T operand) {
+  return std::fmax(now, operand);
+}
 
 inline u32 atomic_add_pk_f16(u32 now, u32 operand) {
   const auto add = [](u32 a, u32 b) {

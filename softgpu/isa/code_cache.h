@@ -1,8 +1,8 @@
 // Decoded code, page by page of 4 KiB: one slot for each dword of code, decoded when it is first executed.
 //
-// Slots lie in program order, so that the next operation is `op + op->dwords`; the slots past a page's end lead to the next
-// page. Threads share a cache: an operation's `execute` is published last. invalidate() only takes pages out of the
-// map; waves that are inside a page keep it until retire() is told that none is left.
+// Slots lie in program order, so that the next operation is `op + op->dwords`; the slots past a page's end lead to the
+// next page. Threads share a cache: an operation's `execute` is published last. invalidate() only takes pages out of
+// the map; waves that are inside a page keep it until retire() is told that none is left.
 #pragma once
 
 #include <map>
@@ -48,7 +48,8 @@ class CodeCache {
   const Operation* relative(const Operation* op, i32 dwords) {
     const CodePage* page = CodePage::of(op);
     const i64 slot = (op - page->slots.data()) + dwords;
-    if (slot >= 0 && slot < page_slots) [[likely]] return &page->slots[static_cast<std::size_t>(slot)];
+    if (slot >= 0 && slot < page_slots) [[likely]]
+      return &page->slots[static_cast<std::size_t>(slot)];
     return at(page->address + static_cast<u64>(slot * 4));
   }
   void invalidate(u64 address, u64 size);

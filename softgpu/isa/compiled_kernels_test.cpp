@@ -19,7 +19,8 @@ void PrintTo(const Build& build, std::ostream* out) { *out << build.processor <<
 class CompiledKernels : public testing::TestWithParam<Build> {
  protected:
   void SetUp() override {
-    const auto path = std::filesystem::path(KERNCAP_ISA_KERNELS) / (std::string("kernels_") + GetParam().processor + "_" + GetParam().level + ".hsaco");
+    const auto path = std::filesystem::path(KERNCAP_ISA_KERNELS) /
+                      (std::string("kernels_") + GetParam().processor + "_" + GetParam().level + ".hsaco");
     if (!std::filesystem::exists(path)) GTEST_SKIP() << "no compiler built " << path;
     gpu.load(path.string());
   }
@@ -134,8 +135,10 @@ TEST_P(CompiledKernels, double_math_agrees_with_the_host) {
     const double x = in[i], *r = &out[8 * i];
     EXPECT_EQ(r[0], x / 3.7) << x;
     EXPECT_EQ(r[1], std::sqrt(std::fabs(x))) << x;
-    if (x < 7e4) EXPECT_NEAR(r[2], std::exp(x * 0.01), 1e-15 * std::exp(x * 0.01)) << x;
-    else EXPECT_EQ(r[2], std::exp(x * 0.01)) << x;
+    if (x < 7e4)
+      EXPECT_NEAR(r[2], std::exp(x * 0.01), 1e-15 * std::exp(x * 0.01)) << x;
+    else
+      EXPECT_EQ(r[2], std::exp(x * 0.01)) << x;
     EXPECT_NEAR(r[3], std::log(std::fabs(x) + 1), 1e-15 * std::log(std::fabs(x) + 1)) << x;
     EXPECT_NEAR(r[4], std::sin(x), 2.3e-16) << x;
     EXPECT_EQ(r[5], std::fma(x, x, -1.0)) << x;
@@ -155,7 +158,9 @@ TEST_P(CompiledKernels, float_math_agrees_with_the_host) {
   const auto out = gpu.download<float>(out_at, 8 * n);
   for (int i = 0; i < n; ++i) {
     const float x = in[i], *r = &out[8 * i];
-    const auto near = [x](float got, double wanted) { EXPECT_NEAR(got, wanted, 4e-7 * std::max(std::fabs(wanted), 1e-3)) << x; };
+    const auto near = [x](float got, double wanted) {
+      EXPECT_NEAR(got, wanted, 4e-7 * std::max(std::fabs(wanted), 1e-3)) << x;
+    };
     EXPECT_EQ(r[0], x / 3.7f) << x;
     EXPECT_EQ(r[1], std::sqrt(std::fabs(x))) << x;
     near(r[2], std::exp(static_cast<double>(x * 0.01f)));
@@ -184,9 +189,11 @@ TEST_P(CompiledKernels, integer_division_of_both_widths) {
     ASSERT_EQ(r[0], x / y) << x << " " << y;
     ASSERT_EQ(r[1], x % y) << x << " " << y;
     ASSERT_EQ(r[2], static_cast<long long>(static_cast<unsigned long long>(x) / static_cast<unsigned long long>(y)));
-    ASSERT_EQ(r[3], static_cast<long long>(static_cast<int>(static_cast<long long>(static_cast<int>(x)) / (static_cast<int>(y) | 1))));
+    ASSERT_EQ(r[3], static_cast<long long>(
+                        static_cast<int>(static_cast<long long>(static_cast<int>(x)) / (static_cast<int>(y) | 1))));
     ASSERT_EQ(r[4], static_cast<long long>(static_cast<unsigned>(x) % (static_cast<unsigned>(y) | 1u)));
-    ASSERT_EQ(r[5], std::popcount(static_cast<unsigned long long>(x)) + std::countl_zero(static_cast<unsigned long long>(y)) + (x >> (y & 63)));
+    ASSERT_EQ(r[5], std::popcount(static_cast<unsigned long long>(x)) +
+                        std::countl_zero(static_cast<unsigned long long>(y)) + (x >> (y & 63)));
   }
 }
 
@@ -213,9 +220,9 @@ TEST_P(CompiledKernels, store_outside_of_an_allocation_is_a_memory_fault) {
 }
 
 INSTANTIATE_TEST_SUITE_P(all, CompiledKernels,
-                         testing::Values(Build{"gfx90a", "O0"}, Build{"gfx90a", "O3"}, Build{"gfx1030", "O0"}, Build{"gfx1030", "O3"},
-                                         Build{"gfx906", "O3"}, Build{"gfx942", "O0"}, Build{"gfx942", "O3"},
-                                         Build{"gfx1100", "O0"}, Build{"gfx1100", "O3"}),
+                         testing::Values(Build{"gfx90a", "O0"}, Build{"gfx90a", "O3"}, Build{"gfx1030", "O0"},
+                                         Build{"gfx1030", "O3"}, Build{"gfx906", "O3"}, Build{"gfx942", "O0"},
+                                         Build{"gfx942", "O3"}, Build{"gfx1100", "O0"}, Build{"gfx1100", "O3"}),
                          [](const auto& each) { return std::string(each.param.processor) + "_" + each.param.level; });
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 // Every format but SOP1 and VOP1 has its opcode in the upper half of the first dword; those two have it in bits 8-16.
 // The rest of the encoding is filled with a few patterns, because not every operand is valid everywhere.
 std::vector<u32> lower_halves(u32 upper) {
-  std::vector<u32> patterns{0x0000, 0x0100, 0x0200, 0x4000, 0x8000, 0xc000, 0x00f9, 0x00fa, 0x00ff, 0x0102, 0x02ff, 0x0400, 0x1000};
+  std::vector<u32> patterns{0x0000, 0x0100, 0x0200, 0x4000, 0x8000, 0xc000, 0x00f9,
+                            0x00fa, 0x00ff, 0x0102, 0x02ff, 0x0400, 0x1000};
   const bool opcode_below = (upper & 0xff80) == 0xbe80 || (upper & 0xfe00) == 0x7e00;
   if (opcode_below)
     for (u32 opcode = 0; opcode < 256; ++opcode) {
@@ -26,12 +27,14 @@ std::vector<u32> lower_halves(u32 upper) {
     }
   return patterns;
 }
-constexpr u32 second_dwords[] = {0x00000000, 0x02020202, 0x04020100, 0x007f0004, 0x80000004, 0x80010204, 0x00020004, 0x7d040204, 0x04120d04, 0x1c0e0501, 0x06060600, 0x007c0000, 0xf8000000, 0x00000100};
+constexpr u32 second_dwords[] = {0x00000000, 0x02020202, 0x04020100, 0x007f0004, 0x80000004, 0x80010204, 0x00020004,
+                                 0x7d040204, 0x04120d04, 0x1c0e0501, 0x06060600, 0x007c0000, 0xf8000000, 0x00000100};
 
 }  // namespace
 
 bool is_graphics_instruction(const std::string& mnemonic) {
-  for (const char* prefix : {"image_", "v_interp", "exp", "lds_", "ds_gws", "ds_ordered", "tbuffer_", "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join"})
+  for (const char* prefix : {"image_", "v_interp", "exp", "lds_", "ds_gws", "ds_ordered", "tbuffer_",
+                             "s_cbranch_g_fork", "s_cbranch_i_fork", "s_cbranch_join"})
     if (mnemonic.starts_with(prefix)) return true;
   return false;
 }
@@ -54,7 +57,8 @@ std::map<std::string, CoverageEntry> instruction_coverage(const std::string& pro
         const AssemblyText text = parse_assembly(decoded.text);
         auto [entry, fresh] = found.try_emplace(text.mnemonic);
         if (fresh || !entry->second.problem.empty()) {
-          const std::string problem = decode_text(decoded.text, decoded.bytes, {bytes.data(), decoded.bytes}, context).problem;
+          const std::string problem =
+              decode_text(decoded.text, decoded.bytes, {bytes.data(), decoded.bytes}, context).problem;
           if (fresh || problem.empty()) entry->second = {decoded.text, problem};
         }
         if (decoded.bytes == 4) break;  // the second dword is not part of it

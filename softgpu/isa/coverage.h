@@ -7,8 +7,8 @@
 namespace kerncap::softgpu::isa {
 
 struct CoverageEntry {
-  std::string example;   // text of one encoding
-  std::string problem;   // empty: it can be executed
+  std::string example;  // text of one encoding
+  std::string problem;  // empty: it can be executed
 };
 // By mnemonic without encoding suffix. `wave32` chooses the disassembler's mode.
 std::map<std::string, CoverageEntry> instruction_coverage(const std::string& processor, bool wave32);

@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
     bool wave32;
   };
   std::string missing;
-  std::printf("| target | instructions of compute programs | with semantics | with a test of their own |\n|---|---|---|---|\n");
+  std::printf(
+      "| target | instructions of compute programs | with semantics | with a test of their own |\n|---|---|---|---|\n");
   for (const Row& row : {Row{"gfx90a", false}, Row{"gfx942", false}, Row{"gfx1030", true}, Row{"gfx1100", true}}) {
     unsigned total = 0, implemented = 0, with_test = 0;
     std::string absent;

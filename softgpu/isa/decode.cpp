@@ -99,7 +99,8 @@ u8 bits_of(const std::string& list) {
   return bits;
 }
 
-// The lane that each lane reads. Rows are 16 lanes; wave shifts and broadcasts are GCN's, row_share and row_xmask RDNA's.
+// The lane that each lane reads. Rows are 16 lanes; wave shifts and broadcasts are GCN's, row_share and row_xmask
+// RDNA's.
 bool Decoder::dpp_control(const std::string& key, const std::string& value) {
   auto& lane = out.modifiers.lane;
   long long n = 0;
@@ -114,20 +115,34 @@ bool Decoder::dpp_control(const std::string& key, const std::string& value) {
     const int group = key == "dpp8" ? 8 : 4;
     if (static_cast<int>(order.size()) != group) return false;
     each([&](int i) { return (i & ~(group - 1)) + order[static_cast<std::size_t>(i & (group - 1))]; });
-  } else if (key == "row_shl") each([&](int i) { return in_row(i, i % 16 + amount); });
-  else if (key == "row_shr") each([&](int i) { return in_row(i, i % 16 - amount); });
-  else if (key == "row_ror") each([&](int i) { return in_row(i, (i % 16 - amount) & 15); });
-  else if (key == "wave_shl") each([&](int i) { return i == last ? -1 : i + 1; });
-  else if (key == "wave_shr") each([&](int i) { return i - 1; });
-  else if (key == "wave_rol") each([&](int i) { return (i + 1) & last; });
-  else if (key == "wave_ror") each([&](int i) { return (i - 1) & last; });
-  else if (key == "row_mirror") each([&](int i) { return in_row(i, 15 - i % 16); });
-  else if (key == "row_half_mirror") each([&](int i) { return (i & ~7) + (7 - i % 8); });
-  else if (key == "row_bcast" && amount == 15) each([&](int i) { return i < 16 ? -1 : (i & ~15) - 1; });
-  else if (key == "row_bcast" && amount == 31) each([&](int i) { return i < 32 ? -1 : 31; });
-  else if (key == "row_share" || key == "row_newbcast") each([&](int i) { return in_row(i, amount); });
-  else if (key == "row_xmask") each([&](int i) { return in_row(i, (i % 16) ^ amount); });
-  else return false;
+  } else if (key == "row_shl")
+    each([&](int i) { return in_row(i, i % 16 + amount); });
+  else if (key == "row_shr")
+    each([&](int i) { return in_row(i, i % 16 - amount); });
+  else if (key == "row_ror")
+    each([&](int i) { return in_row(i, (i % 16 - amount) & 15); });
+  else if (key == "wave_shl")
+    each([&](int i) { return i == last ? -1 : i + 1; });
+  else if (key == "wave_shr")
+    each([&](int i) { return i - 1; });
+  else if (key == "wave_rol")
+    each([&](int i) { return (i + 1) & last; });
+  else if (key == "wave_ror")
+    each([&](int i) { return (i - 1) & last; });
+  else if (key == "row_mirror")
+    each([&](int i) { return in_row(i, 15 - i % 16); });
+  else if (key == "row_half_mirror")
+    each([&](int i) { return (i & ~7) + (7 - i % 8); });
+  else if (key == "row_bcast" && amount == 15)
+    each([&](int i) { return i < 16 ? -1 : (i & ~15) - 1; });
+  else if (key == "row_bcast" && amount == 31)
+    each([&](int i) { return i < 32 ? -1 : 31; });
+  else if (key == "row_share" || key == "row_newbcast")
+    each([&](int i) { return in_row(i, amount); });
+  else if (key == "row_xmask")
+    each([&](int i) { return in_row(i, (i % 16) ^ amount); });
+  else
+    return false;
   out.modifiers.dpp = true;
   // Broadcasts write only the rows that have a row to read from: the others are disabled, whatever bound_ctrl says.
   if (key == "dpp8") out.modifiers.bound_control = true;
@@ -141,26 +156,46 @@ void Decoder::valu_modifiers() {
     long long number = 0;
     parse_integer(value, number);
     bool changes = true;
-    if (key == "clamp") m.clamp = true;
-    else if (key == "mul") m.output_scale = number == 4 ? 2 : 1;
-    else if (key == "div") m.output_scale = -1;
-    else if (key == "op_sel") m.op_sel = bits_of(value), m.has_op_sel = true;
-    else if (key == "op_sel_hi") m.op_sel_hi = bits_of(value), m.has_op_sel = true;
-    else if (key == "neg_lo") m.neg_lo = bits_of(value);
-    else if (key == "neg_hi") m.neg_hi = bits_of(value);
-    else if (key == "src0_sel") m.source_select[0] = select_of(value), m.sdwa = true;
-    else if (key == "src1_sel") m.source_select[1] = select_of(value), m.sdwa = true;
-    else if (key == "dst_sel") m.destination_select = select_of(value), m.sdwa = true;
+    if (key == "clamp")
+      m.clamp = true;
+    else if (key == "mul")
+      m.output_scale = number == 4 ? 2 : 1;
+    else if (key == "div")
+      m.output_scale = -1;
+    else if (key == "op_sel")
+      m.op_sel = bits_of(value), m.has_op_sel = true;
+    else if (key == "op_sel_hi")
+      m.op_sel_hi = bits_of(value), m.has_op_sel = true;
+    else if (key == "neg_lo")
+      m.neg_lo = bits_of(value);
+    else if (key == "neg_hi")
+      m.neg_hi = bits_of(value);
+    else if (key == "src0_sel")
+      m.source_select[0] = select_of(value), m.sdwa = true;
+    else if (key == "src1_sel")
+      m.source_select[1] = select_of(value), m.sdwa = true;
+    else if (key == "dst_sel")
+      m.destination_select = select_of(value), m.sdwa = true;
     else if (key == "dst_unused")
-      m.unused = value == "UNUSED_PRESERVE" ? Unused::preserve : value == "UNUSED_SEXT" ? Unused::sign_extend : Unused::pad;
-    else if (key == "row_mask") m.row_mask = static_cast<u8>(number);
-    else if (key == "bank_mask") m.bank_mask = static_cast<u8>(number);
-    else if (key == "bound_ctrl") m.bound_control = true;
-    else if (key == "fi") m.dpp_fetch_inactive = number != 0;
-    else if (key == "cbsz") m.cbsz = static_cast<u8>(number);
-    else if (key == "abid") m.abid = static_cast<u8>(number);
-    else if (key == "blgp") m.blgp = static_cast<u8>(number);
-    else if (dpp_control(key, value)) changes = true;
+      m.unused = value == "UNUSED_PRESERVE" ? Unused::preserve
+                 : value == "UNUSED_SEXT"   ? Unused::sign_extend
+                                            : Unused::pad;
+    else if (key == "row_mask")
+      m.row_mask = static_cast<u8>(number);
+    else if (key == "bank_mask")
+      m.bank_mask = static_cast<u8>(number);
+    else if (key == "bound_ctrl")
+      m.bound_control = true;
+    else if (key == "fi")
+      m.dpp_fetch_inactive = number != 0;
+    else if (key == "cbsz")
+      m.cbsz = static_cast<u8>(number);
+    else if (key == "abid")
+      m.abid = static_cast<u8>(number);
+    else if (key == "blgp")
+      m.blgp = static_cast<u8>(number);
+    else if (dpp_control(key, value))
+      changes = true;
     else {
       // row_mirror, row_half_mirror and wave_* carry no number; anything else is not known.
       problem(fmt::format("modifier '{}' is not supported", key));
@@ -194,14 +229,17 @@ bool is_integer(Type type) {
     case Type::i64_:
     case Type::u16_:
     case Type::i16_:
-    case Type::pk_i16: return true;
-    default: return false;
+    case Type::pk_i16:
+      return true;
+    default:
+      return false;
   }
 }
 
 void Decoder::valu() {
   const Instruction& row = *out.instruction;
-  const bool cmpx_without_destination = (row.flags & instruction_writes_exec) && !context.target.cmpx_writes_destination;
+  const bool cmpx_without_destination =
+      (row.flags & instruction_writes_exec) && !context.target.cmpx_writes_destination;
   if (row.result[0] != Type::none && !cmpx_without_destination) destination(out.destination, row.result[0]);
   if (row.result[1] != Type::none) destination(out.destination2, row.result[1]);
   unsigned count = 0;
@@ -213,22 +251,24 @@ void Decoder::valu() {
     }
     ++count;
   }
-  if (next_operand != text.operands.size())
-    problem(fmt::format("{} has more operands than expected", text.mnemonic));
+  if (next_operand != text.operands.size()) problem(fmt::format("{} has more operands than expected", text.mnemonic));
   out.source_count = static_cast<u8>(count);
   out.destination_dwords = static_cast<u8>(dwords_of(row.result[0]));
   valu_modifiers();
   if (out.modifiers.clamp && is_integer(row.result[0])) {
     const auto found = saturating().find(row.name);
-    if (found == saturating().end()) problem(fmt::format("{} with clamp has no semantics", text.mnemonic));
+    if (found == saturating().end())
+      problem(fmt::format("{} with clamp has no semantics", text.mnemonic));
     else {
       out.instruction = found->second;
       out.modifiers.clamp = false;
     }
   }
   const Type result = row.result[0];
-  const bool half_result = result == Type::f16_ || result == Type::u16_ || result == Type::i16_ || result == Type::bf16_;
-  if (half_result && ((row.flags & instruction_keeps_high) || context.target.preserves_high_half) && !out.modifiers.sdwa)
+  const bool half_result =
+      result == Type::f16_ || result == Type::u16_ || result == Type::i16_ || result == Type::bf16_;
+  if (half_result && ((row.flags & instruction_keeps_high) || context.target.preserves_high_half) &&
+      !out.modifiers.sdwa)
     out.flags |= flag_preserve_high;
   out.rows = out.instruction->rows;
   out.execute = out.instruction->execute;
@@ -250,8 +290,7 @@ void Decoder::salu() {
     Operand& k = out.source[count - 1];
     k.value = static_cast<u32>(static_cast<i32>(static_cast<i16>(k.value)));
   }
-  if (next_operand != text.operands.size())
-    problem(fmt::format("{} has more operands than expected", text.mnemonic));
+  if (next_operand != text.operands.size()) problem(fmt::format("{} has more operands than expected", text.mnemonic));
   out.execute = row.execute;
 }
 
@@ -334,22 +373,31 @@ void Decoder::memory(AddressMode mode, std::string_view prefix) {
     } else if (operands.size() != fixed) {
       return problem(fmt::format("{}{} has an unexpected form", prefix, row.name));
     }
-    if (operands[next_operand] == "off") ++next_operand;
-    else source(0, Type::wide, true);
+    if (operands[next_operand] == "off")
+      ++next_operand;
+    else
+      source(0, Type::wide, true);
     if (data) source(1, Type::wide, true);
     if (tail) {
-      if (operands[next_operand] == "off") ++next_operand;
-      else source(2, Type::wide, false);
+      if (operands[next_operand] == "off")
+        ++next_operand;
+      else
+        source(2, Type::wide, false);
     }
   }
   for (const auto& [key, value] : text.modifiers) {
     long long number = 0;
     parse_integer(value, number);
-    if (key == "offset") out.immediate = static_cast<u32>(static_cast<i32>(number));
-    else if (key == "offen") out.flags |= flag_offen;
-    else if (key == "idxen") out.flags |= flag_idxen;
-    else if (key == "tfe") problem("modifier 'tfe' is not supported");
-    else if (key == "addr64") problem("modifier 'addr64' is not supported");
+    if (key == "offset")
+      out.immediate = static_cast<u32>(static_cast<i32>(number));
+    else if (key == "offen")
+      out.flags |= flag_offen;
+    else if (key == "idxen")
+      out.flags |= flag_idxen;
+    else if (key == "tfe")
+      problem("modifier 'tfe' is not supported");
+    else if (key == "addr64")
+      problem("modifier 'addr64' is not supported");
   }
   if (returns) out.flags |= flag_glc;
   out.destination2.index = static_cast<u16>(mode);
@@ -369,7 +417,8 @@ const Operation* run_dual(Wave& w, const Operation* op) {
   return following(op);
 }
 
-Decoded decode_dual(std::string_view first, std::string_view second, unsigned bytes, std::span<const u8> code, const DecodeContext& context) {
+Decoded decode_dual(std::string_view first, std::string_view second, unsigned bytes, std::span<const u8> code,
+                    const DecodeContext& context) {
   constexpr std::string_view prefix = "v_dual_";
   Decoded dual;
   for (std::string_view part : {first, second}) {
@@ -394,16 +443,17 @@ Decoded decode_dual(std::string_view first, std::string_view second, unsigned by
 
 }  // namespace
 
-Decoded decode_text(std::string_view source_text, unsigned bytes, std::span<const u8> code, const DecodeContext& context) {
+Decoded decode_text(std::string_view source_text, unsigned bytes, std::span<const u8> code,
+                    const DecodeContext& context) {
   if (const auto middle = source_text.find("::"); middle != std::string_view::npos)
     return decode_dual(source_text.substr(0, middle), source_text.substr(middle + 2), bytes, code, context);
   const AssemblyText text = parse_assembly(source_text);
   Decoder decoder{text, context, code, {}};
   decoder.out.dwords = static_cast<u8>(bytes / 4);
   constexpr std::pair<std::string_view, AddressMode> prefixes[] = {{"flat_", AddressMode::flat},
-                                                                    {"global_", AddressMode::global},
-                                                                    {"scratch_", AddressMode::scratch},
-                                                                    {"buffer_", AddressMode::buffer}};
+                                                                   {"global_", AddressMode::global},
+                                                                   {"scratch_", AddressMode::scratch},
+                                                                   {"buffer_", AddressMode::buffer}};
   std::string_view prefix;
   AddressMode mode{};
   std::string_view name = text.mnemonic;
@@ -426,14 +476,26 @@ Decoded decode_text(std::string_view source_text, unsigned bytes, std::span<cons
     case Family::valu:
     case Family::vcmp:
     case Family::special_valu:
-    case Family::mfma: decoder.valu(); break;
-    case Family::salu: decoder.salu(); break;
-    case Family::sopp: decoder.sopp(); break;
-    case Family::smem: decoder.smem(); break;
-    case Family::lds: decoder.lds(); break;
+    case Family::mfma:
+      decoder.valu();
+      break;
+    case Family::salu:
+      decoder.salu();
+      break;
+    case Family::sopp:
+      decoder.sopp();
+      break;
+    case Family::smem:
+      decoder.smem();
+      break;
+    case Family::lds:
+      decoder.lds();
+      break;
     case Family::vmem:
-      if (row->detail != nullptr) decoder.memory(mode, prefix);
-      else decoder.sopp();  // cache maintenance: no operands
+      if (row->detail != nullptr)
+        decoder.memory(mode, prefix);
+      else
+        decoder.sopp();  // cache maintenance: no operands
       break;
   }
   if (decoder.out.execute == nullptr && decoder.out.problem.empty())
@@ -444,10 +506,11 @@ Decoded decode_text(std::string_view source_text, unsigned bytes, std::span<cons
 const Instruction* find_instruction(std::string_view name) {
   static const auto* map = [] {
     auto* made = new std::unordered_map<std::string_view, const Instruction*>;
-    for (const auto table : {integer_instructions(), float_instructions(), convert_instructions(), half_instructions(),
-                             packed_instructions(), compare_instructions(), special_vector_instructions(),
-                             matrix_instructions(), wave_matrix_instructions(), scalar_instructions(), program_instructions(),
-                             scalar_memory_instructions(), lds_instructions(), memory_instructions()})
+    for (const auto table :
+         {integer_instructions(), float_instructions(), convert_instructions(), half_instructions(),
+          packed_instructions(), compare_instructions(), special_vector_instructions(), matrix_instructions(),
+          wave_matrix_instructions(), scalar_instructions(), program_instructions(), scalar_memory_instructions(),
+          lds_instructions(), memory_instructions()})
       for (const auto& row : table) made->emplace(row.name, &row);
     for (const auto& [alias, known] : instruction_aliases())
       if (const auto found = made->find(known); found != made->end()) made->emplace(alias, found->second);

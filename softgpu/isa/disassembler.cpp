@@ -26,10 +26,14 @@ Disassembler::Disassembler(const std::string& processor, bool wave32) {
   });
   // GCN has no wave32; RDNA's disassembler names vcc and the mask registers by the wave size.
   const bool rdna = processor.starts_with("gfx1");
-  const char* features = !rdna ? "" : wave32 ? "+wavefrontsize32,-wavefrontsize64" : "-wavefrontsize32,+wavefrontsize64";
-  context_ = LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", processor.c_str(), features, nullptr, 0, nullptr, nullptr);
+  const char* features = !rdna    ? ""
+                         : wave32 ? "+wavefrontsize32,-wavefrontsize64"
+                                  : "-wavefrontsize32,+wavefrontsize64";
+  context_ =
+      LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", processor.c_str(), features, nullptr, 0, nullptr, nullptr);
   if (context_ == nullptr)
-    support::fail(support::ExitCode::environment, "LLVM's AMDGPU disassembler does not know the processor {}", processor);
+    support::fail(support::ExitCode::environment, "LLVM's AMDGPU disassembler does not know the processor {}",
+                  processor);
 }
 
 Disassembler::~Disassembler() { LLVMDisasmDispose(context_); }

@@ -9,9 +9,9 @@
 namespace kerncap::softgpu::isa {
 namespace {
 
-constexpr u64 wave_slice = 4096;         // instructions before another wave of the workgroup has its turn
-constexpr u64 group_slice = 65536;       // ... and before another workgroup has
-constexpr u64 resident_waves = 4096;     // upper bound of started waves, as on a large GPU
+constexpr u64 wave_slice = 4096;           // instructions before another wave of the workgroup has its turn
+constexpr u64 group_slice = 65536;         // ... and before another workgroup has
+constexpr u64 resident_waves = 4096;       // upper bound of started waves, as on a large GPU
 constexpr u32 default_host_mode = 0x1f80;  // MXCSR: round to nearest, denormals kept, exceptions masked
 
 bool is_terminal(DispatchStatus status) { return status != DispatchStatus::running && status != DispatchStatus::idle; }
@@ -33,7 +33,8 @@ u64 run_wave(Wave& w, u64 budget) {
   while (left != 0) {
     --left;
     op = op->execute.load(std::memory_order_relaxed)(w, op);
-    if (op == nullptr) [[unlikely]] return budget - left;
+    if (op == nullptr) [[unlikely]]
+      return budget - left;
   }
   w.next = op;
   return budget;
@@ -87,8 +88,8 @@ const Operation* Wave::fail(const Operation* at, DispatchStatus status, std::str
   error.status = status;
   error.kernel_object = dispatch->request.packet.kernel_object;
   error.program_counter = address_of(*this, at);
-  error.message = fmt::format("kernel object {:#x}, program counter {:#x}, {}: {}", error.kernel_object, error.program_counter,
-                              code->describe(error.program_counter), what);
+  error.message = fmt::format("kernel object {:#x}, program counter {:#x}, {}: {}", error.kernel_object,
+                              error.program_counter, code->describe(error.program_counter), what);
   dispatch->report(std::move(error));
   state = WaveState::failed;
   return nullptr;
@@ -99,15 +100,17 @@ const Operation* Wave::memory_fault(const Operation* at, u64 address, bool write
   error.status = DispatchStatus::memory_fault;
   error.address = address;
   error.write = write;
-  error.present = engine->memory->translate(address, permission_read) != nullptr || engine->memory->translate(address, permission_write) != nullptr;
+  error.present = engine->memory->translate(address, permission_read) != nullptr ||
+                  engine->memory->translate(address, permission_write) != nullptr;
   error.kernel_object = dispatch->request.packet.kernel_object;
   error.program_counter = address_of(*this, at);
   const bool private_memory = (address & ~(aperture_size - 1)) == scratch_aperture;
-  error.message = fmt::format("kernel object {:#x}, program counter {:#x}, {}: {} address {:#x}, which {}", error.kernel_object,
-                              error.program_counter, code->describe(error.program_counter), write ? "write to" : "read of", address,
-                              private_memory ? fmt::format("is outside of the {} bytes of private memory of a work-item", scratch_bytes)
-                              : error.present ? "does not permit it"
-                                              : "is not mapped");
+  error.message = fmt::format(
+      "kernel object {:#x}, program counter {:#x}, {}: {} address {:#x}, which {}", error.kernel_object,
+      error.program_counter, code->describe(error.program_counter), write ? "write to" : "read of", address,
+      private_memory  ? fmt::format("is outside of the {} bytes of private memory of a work-item", scratch_bytes)
+      : error.present ? "does not permit it"
+                      : "is not mapped");
   dispatch->report(std::move(error));
   state = WaveState::failed;
   return nullptr;
@@ -149,7 +152,8 @@ void Pool::give(std::unique_ptr<Wave> wave) {
 }
 Pool::~Pool() = default;
 
-RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool, std::atomic<unsigned>& active)
+RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool,
+                                 std::atomic<unsigned>& active)
     : active_(active) {
   ++active_;
   state_.request = request;
@@ -164,18 +168,27 @@ RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& t
     error.message = fmt::format("kernel object {:#x}: {}", packet.kernel_object, why);
     state_.report(std::move(error));
   };
-  if (const std::string problem = read_kernel_info(*request.memory, packet.kernel_object, target, state_.kernel); !problem.empty())
-    { refuse(problem); return; }
+  if (const std::string problem = read_kernel_info(*request.memory, packet.kernel_object, target, state_.kernel);
+      !problem.empty()) {
+    refuse(problem);
+    return;
+  }
   const u32 sizes[3] = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
   const u32 grid[3] = {packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
   constexpr u64 largest_workgroup = 1024;
   u64 items = 1;
   for (unsigned k = 0; k < 3; ++k) {
-    if (sizes[k] == 0 || grid[k] == 0) { refuse("a size of the grid or of its workgroups is 0"); return; }
+    if (sizes[k] == 0 || grid[k] == 0) {
+      refuse("a size of the grid or of its workgroups is 0");
+      return;
+    }
     items *= sizes[k];
     state_.groups[k] = (grid[k] - 1) / sizes[k] + 1;
   }
-  if (items > largest_workgroup) { refuse(fmt::format("a workgroup of {} work-items is larger than {}", items, largest_workgroup)); return; }
+  if (items > largest_workgroup) {
+    refuse(fmt::format("a workgroup of {} work-items is larger than {}", items, largest_workgroup));
+    return;
+  }
   state_.total_groups = u64{state_.groups[0]} * state_.groups[1] * state_.groups[2];
   const u32 lanes = state_.kernel.wave32 ? 32 : 64;
   state_.waves_per_group = static_cast<u32>((items + lanes - 1) / lanes);
@@ -184,10 +197,17 @@ RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& t
   const u64 wanted = std::max(packet.private_segment_size, state_.kernel.private_bytes);
   state_.private_bytes = (wanted + unit - 1) / unit * unit;
   constexpr u64 lds_unit = 512;
-  state_.lds_bytes = (u64{std::max(packet.group_segment_size, state_.kernel.group_bytes)} + lds_unit - 1) / lds_unit * lds_unit;
-  if (state_.lds_bytes > target.lds_bytes) { refuse(fmt::format("{} bytes of LDS are more than {}", state_.lds_bytes, target.lds_bytes)); return; }
+  state_.lds_bytes =
+      (u64{std::max(packet.group_segment_size, state_.kernel.group_bytes)} + lds_unit - 1) / lds_unit * lds_unit;
+  if (state_.lds_bytes > target.lds_bytes) {
+    refuse(fmt::format("{} bytes of LDS are more than {}", state_.lds_bytes, target.lds_bytes));
+    return;
+  }
   constexpr u64 largest_private = 1u << 23;
-  if (state_.private_bytes > largest_private) { refuse(fmt::format("{} bytes of private memory are too many", state_.private_bytes)); return; }
+  if (state_.private_bytes > largest_private) {
+    refuse(fmt::format("{} bytes of private memory are too many", state_.private_bytes));
+    return;
+  }
 }
 
 RunningDispatch::~RunningDispatch() {
@@ -239,7 +259,8 @@ void RunningDispatch::give_back(std::unique_ptr<Workgroup> group) {
     state_.counters.waves += group->waves.size();
     --state_.resident;
     state_.unfinished_slices = 0;
-    if (state_.finished_groups == state_.total_groups && !is_terminal(state_.status.load())) state_.status.store(DispatchStatus::done);
+    if (state_.finished_groups == state_.total_groups && !is_terminal(state_.status.load()))
+      state_.status.store(DispatchStatus::done);
   } else {
     ++state_.unfinished_slices;
     state_.ready.push_back(std::move(group));

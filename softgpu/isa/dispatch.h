@@ -42,7 +42,7 @@ struct DispatchState {
   DispatchError error;
   DispatchCounters counters;
   u64 next_group = 0, finished_groups = 0;
-  std::deque<std::unique_ptr<Workgroup>> ready;   // started, with no thread at the moment
+  std::deque<std::unique_ptr<Workgroup>> ready;  // started, with no thread at the moment
   u64 running = 0, resident = 0, wanted_resident = 1, unfinished_slices = 0;
   std::mt19937_64 random;
 

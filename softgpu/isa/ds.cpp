@@ -54,7 +54,8 @@ const Operation* read2(Wave& w, const Operation* op) {
   const u32 first = (op->immediate & 0xff) * dwords * 4 * stride, second = (op->immediate >> 8) * dwords * 4 * stride;
   for_lanes(w.exec(), [&](unsigned i) {
     const u64 base = address[i];
-    const auto a = load_lds<std::array<u32, dwords>>(w, base + first), b = load_lds<std::array<u32, dwords>>(w, base + second);
+    const auto a = load_lds<std::array<u32, dwords>>(w, base + first),
+               b = load_lds<std::array<u32, dwords>>(w, base + second);
     for (unsigned d = 0; d < dwords; ++d) {
       result[d * row_lanes + i] = a[d];
       result[(dwords + d) * row_lanes + i] = b[d];
@@ -87,9 +88,12 @@ const Operation* read_narrow(Wave& w, const Operation* op) {
   u32* result = w.row(op->destination.index);
   for_lanes(w.exec(), [&](unsigned i) {
     const u32 value = static_cast<u32>(static_cast<i32>(load_lds<T>(w, u64{address[i]} + op->immediate)));
-    if constexpr (half == Half::whole) result[i] = value;
-    else if constexpr (half == Half::low) result[i] = (result[i] & 0xffff0000u) | (value & 0xffffu);
-    else result[i] = (result[i] & 0xffffu) | value << 16;
+    if constexpr (half == Half::whole)
+      result[i] = value;
+    else if constexpr (half == Half::low)
+      result[i] = (result[i] & 0xffff0000u) | (value & 0xffffu);
+    else
+      result[i] = (result[i] & 0xffffu) | value << 16;
   });
   return following(op);
 }
@@ -97,14 +101,17 @@ template <class T, unsigned shift>
 const Operation* write_narrow(Wave& w, const Operation* op) {
   ++w.engine->counters.lds;
   const u32 *address = rows_of(w, op, 0), *data = rows_of(w, op, 1);
-  for_lanes(w.exec(), [&](unsigned i) { store_lds(w, u64{address[i]} + op->immediate, static_cast<T>(data[i] >> shift)); });
+  for_lanes(w.exec(),
+            [&](unsigned i) { store_lds(w, u64{address[i]} + op->immediate, static_cast<T>(data[i] >> shift)); });
   return following(op);
 }
 
 template <class T>
 T lane_value(const u32* rows, unsigned i) {
-  if constexpr (sizeof(T) == 8) return std::bit_cast<T>(rows[i] | u64{rows[i + row_lanes]} << 32);
-  else return std::bit_cast<T>(rows[i]);
+  if constexpr (sizeof(T) == 8)
+    return std::bit_cast<T>(rows[i] | u64{rows[i + row_lanes]} << 32);
+  else
+    return std::bit_cast<T>(rows[i]);
 }
 template <class T>
 void put_lane(u32* rows, unsigned i, T value) {
@@ -194,7 +201,8 @@ const Operation* swizzle(Wave& w, const Operation* op) {
   ++w.engine->counters.lds;
   const u32* data = rows_of(w, op, 0);
   const u32 mode = op->immediate;
-  if (mode >= 0xe000u) return w.fail(op, DispatchStatus::illegal_instruction, "the FFT mode of ds_swizzle_b32 is not supported");
+  if (mode >= 0xe000u)
+    return w.fail(op, DispatchStatus::illegal_instruction, "the FFT mode of ds_swizzle_b32 is not supported");
   alignas(64) u32 copy[row_lanes], chosen[row_lanes] = {};
   std::memcpy(copy, data, sizeof copy);
   const u64 exec = w.exec();
@@ -202,7 +210,8 @@ const Operation* swizzle(Wave& w, const Operation* op) {
     const unsigned in_group = i & 31;
     unsigned from;
     if (mode >= 0xc000u) {
-      const unsigned keep = mode & 31, count = mode >> 5 & 31, moved = mode & 0x400 ? in_group - count : in_group + count;
+      const unsigned keep = mode & 31, count = mode >> 5 & 31,
+                     moved = mode & 0x400 ? in_group - count : in_group + count;
       from = (i & 32) | (in_group & keep) | (moved & ~keep & 31);
     } else if (mode & 0x8000u) {
       from = (i & ~3u) | (mode >> 2 * (i & 3) & 3);
@@ -229,7 +238,8 @@ const Operation* count_lanes(Wave& w, const Operation* op) {
 // The lane's number times 4 is added to the offset and m0's low half.
 const Operation* read_lane_address(Wave& w, const Operation* op) {
   u32* result = w.row(op->destination.index);
-  for_lanes(w.exec(), [&](unsigned i) { result[i] = load_lds<u32>(w, u64{op->immediate} + (w.s[reg_m0] & 0xffff) + 4 * i); });
+  for_lanes(w.exec(),
+            [&](unsigned i) { result[i] = load_lds<u32>(w, u64{op->immediate} + (w.s[reg_m0] & 0xffff) + 4 * i); });
   return following(op);
 }
 const Operation* write_lane_address(Wave& w, const Operation* op) {
@@ -250,24 +260,34 @@ Instruction row(const char* name, Execute execute, bool result, unsigned sources
 }
 
 template <class T>
-T compare_store(T old, T compare, T value) { return old == compare ? value : old; }
+T compare_store(T old, T compare, T value) {
+  return old == compare ? value : old;
+}
 template <class T>
-T store_compare(T old, T value, T compare) { return old == compare ? value : old; }
+T store_compare(T old, T value, T compare) {
+  return old == compare ? value : old;
+}
 template <class T>
-T mask_or(T old, T mask, T value) { return (old & ~mask) | value; }
+T mask_or(T old, T mask, T value) {
+  return (old & ~mask) | value;
+}
 
 }  // namespace
 
 std::span<const Instruction> lds_instructions() {
   static const auto* table = new std::vector<Instruction>{
-#define KERNCAP_DS_WIDTHS(READ, READ2, READ2ST64, WRITE, WRITE2, WRITE2ST64, BITS, DWORDS)      \
-  row(READ BITS, &isa::read<DWORDS>, true, 1), row(READ2 BITS, &read2<DWORDS, 1>, true, 1),     \
+#define KERNCAP_DS_WIDTHS(READ, READ2, READ2ST64, WRITE, WRITE2, WRITE2ST64, BITS, DWORDS)              \
+  row(READ BITS, &isa::read<DWORDS>, true, 1), row(READ2 BITS, &read2<DWORDS, 1>, true, 1),             \
       row(READ2ST64 BITS, &read2<DWORDS, 64>, true, 1), row(WRITE BITS, &isa::write<DWORDS>, false, 2), \
       row(WRITE2 BITS, &write2<DWORDS, 1>, false, 3), row(WRITE2ST64 BITS, &write2<DWORDS, 64>, false, 3)
-      KERNCAP_DS_WIDTHS("ds_read_", "ds_read2_", "ds_read2st64_", "ds_write_", "ds_write2_", "ds_write2st64_", "b32", 1),
-      KERNCAP_DS_WIDTHS("ds_read_", "ds_read2_", "ds_read2st64_", "ds_write_", "ds_write2_", "ds_write2st64_", "b64", 2),
-      KERNCAP_DS_WIDTHS("ds_load_", "ds_load_2addr_", "ds_load_2addr_stride64_", "ds_store_", "ds_store_2addr_", "ds_store_2addr_stride64_", "b32", 1),
-      KERNCAP_DS_WIDTHS("ds_load_", "ds_load_2addr_", "ds_load_2addr_stride64_", "ds_store_", "ds_store_2addr_", "ds_store_2addr_stride64_", "b64", 2),
+      KERNCAP_DS_WIDTHS("ds_read_", "ds_read2_", "ds_read2st64_", "ds_write_", "ds_write2_", "ds_write2st64_", "b32",
+                        1),
+      KERNCAP_DS_WIDTHS("ds_read_", "ds_read2_", "ds_read2st64_", "ds_write_", "ds_write2_", "ds_write2st64_", "b64",
+                        2),
+      KERNCAP_DS_WIDTHS("ds_load_", "ds_load_2addr_", "ds_load_2addr_stride64_", "ds_store_", "ds_store_2addr_",
+                        "ds_store_2addr_stride64_", "b32", 1),
+      KERNCAP_DS_WIDTHS("ds_load_", "ds_load_2addr_", "ds_load_2addr_stride64_", "ds_store_", "ds_store_2addr_",
+                        "ds_store_2addr_stride64_", "b64", 2),
 #undef KERNCAP_DS_WIDTHS
       row("ds_read_b96", &isa::read<3>, true, 1),
       row("ds_read_b128", &isa::read<4>, true, 1),
@@ -295,8 +315,9 @@ std::span<const Instruction> lds_instructions() {
       KERNCAP_DS_NARROW("ds_write_b8_d16_hi", "ds_store_b8_d16_hi", (&write_narrow<u8, 16>)),
       KERNCAP_DS_NARROW("ds_write_b16_d16_hi", "ds_store_b16_d16_hi", (&write_narrow<u16, 16>)),
 #undef KERNCAP_DS_NARROW
-#define KERNCAP_DS_ATOMIC(NAME, SUFFIX, T, F) \
-  row("ds_" NAME "_" SUFFIX, &isa::atomic<T, false, &F<T>>, false, 2), row("ds_" NAME "_rtn_" SUFFIX, &isa::atomic<T, true, &F<T>>, true, 2)
+#define KERNCAP_DS_ATOMIC(NAME, SUFFIX, T, F)                          \
+  row("ds_" NAME "_" SUFFIX, &isa::atomic<T, false, &F<T>>, false, 2), \
+      row("ds_" NAME "_rtn_" SUFFIX, &isa::atomic<T, true, &F<T>>, true, 2)
 #define KERNCAP_DS_ATOMIC_BOTH(NAME, SIGN, T, WIDE, F) \
   KERNCAP_DS_ATOMIC(NAME, SIGN "32", T, F), KERNCAP_DS_ATOMIC(NAME, SIGN "64", WIDE, F)
       KERNCAP_DS_ATOMIC_BOTH("add", "u", u32, u64, atomic_add),

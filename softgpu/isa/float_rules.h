@@ -58,7 +58,8 @@ T divide_scale(T s0, T s1, T s2, bool& flag) {
     return same(s0, s1) ? std::ldexp(s0, C::scale) : s0;
   }
   if (is_denormal(s1)) return std::ldexp(s0, C::scale);
-  const bool tiny_reciprocal = is_denormal(T(1) / s1), tiny_quotient = is_denormal(s2 / s1) || (s2 / s1 == 0 && s2 != 0);
+  const bool tiny_reciprocal = is_denormal(T(1) / s1),
+             tiny_quotient = is_denormal(s2 / s1) || (s2 / s1 == 0 && s2 != 0);
   if (tiny_reciprocal && tiny_quotient) {
     // The manuals print an upward scale here, with which the largest denominators would overflow; downward is what
     // makes the reciprocal normal and the quotient exact.

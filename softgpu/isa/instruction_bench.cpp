@@ -62,12 +62,15 @@ std::optional<std::vector<u8>> assemble_now(const std::string& processor, bool w
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple.str(), error);
   if (target == nullptr) throw std::runtime_error(error);
   const bool rdna = processor.starts_with("gfx1");
-  const char* features = !rdna ? "" : wave32 ? "+wavefrontsize32,-wavefrontsize64" : "-wavefrontsize32,+wavefrontsize64";
+  const char* features = !rdna    ? ""
+                         : wave32 ? "+wavefrontsize32,-wavefrontsize64"
+                                  : "-wavefrontsize32,+wavefrontsize64";
   const llvm::MCTargetOptions options;
   const std::unique_ptr<llvm::MCRegisterInfo> registers(target->createMCRegInfo(triple.str()));
   const std::unique_ptr<llvm::MCAsmInfo> assembly(target->createMCAsmInfo(*registers, triple.str(), options));
   const std::unique_ptr<llvm::MCInstrInfo> instructions(target->createMCInstrInfo());
-  const std::unique_ptr<llvm::MCSubtargetInfo> subtarget(target->createMCSubtargetInfo(triple.str(), processor, features));
+  const std::unique_ptr<llvm::MCSubtargetInfo> subtarget(
+      target->createMCSubtargetInfo(triple.str(), processor, features));
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text + "\n"), llvm::SMLoc());
   sources.setDiagHandler([](const llvm::SMDiagnostic&, void*) {});
@@ -79,7 +82,8 @@ std::optional<std::vector<u8>> assemble_now(const std::string& processor, bool w
   BytesStreamer streamer(context, *emitter, bytes);
   target->createNullTargetStreamer(streamer);
   const std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(sources, context, streamer, *assembly));
-  const std::unique_ptr<llvm::MCTargetAsmParser> target_parser(target->createMCAsmParser(*subtarget, *parser, *instructions, options));
+  const std::unique_ptr<llvm::MCTargetAsmParser> target_parser(
+      target->createMCAsmParser(*subtarget, *parser, *instructions, options));
   parser->setTargetParser(*target_parser);
   if (parser->Run(false) || bytes.empty()) return std::nullopt;
   return bytes;

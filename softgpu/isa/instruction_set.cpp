@@ -24,7 +24,8 @@ class AmdInstructionSet final : public InstructionSet {
   }
 
  private:
-  // Decoded code is shared by the dispatches of an address space. Invalidated pages are kept while waves may be in them.
+  // Decoded code is shared by the dispatches of an address space. Invalidated pages are kept while waves may be in
+  // them.
   CodeCache* code_for(AddressSpace& memory, bool wave32) {
     const std::scoped_lock lock(mutex_);
     if (active_.load() == 1)  // the dispatch that asks, which has no wave yet
@@ -53,12 +54,16 @@ extern "C" __attribute__((visibility("default"))) kerncap::softgpu::InstructionS
   };
 #if defined(__AVX2__) && defined(__GNUC__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    return fail("the software GPU was built for processors with AVX2, FMA and F16C; build it with -DKERNCAP_SOFTGPU_CPU=x86-64");
+    return fail(
+        "the software GPU was built for processors with AVX2, FMA and F16C; build it with "
+        "-DKERNCAP_SOFTGPU_CPU=x86-64");
 #endif
-  if (version != isa_interface_version) return fail("libkerncap-softgpu-isa.so has another interface version than libkerncap-softgpu.so");
+  if (version != isa_interface_version)
+    return fail("libkerncap-softgpu-isa.so has another interface version than libkerncap-softgpu.so");
   try {
     isa::Target target;
-    if (processor == nullptr || !isa::find_target(processor, target)) return fail("the software GPU does not know this processor");
+    if (processor == nullptr || !isa::find_target(processor, target))
+      return fail("the software GPU does not know this processor");
     return new isa::AmdInstructionSet(std::move(target));
   } catch (...) {
     return fail("the instruction set of the software GPU could not be set up");

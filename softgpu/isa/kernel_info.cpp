@@ -28,12 +28,14 @@ bool find_target(const std::string& processor, Target& target) {
     bool gfx90a, gfx940;
   };
   static constexpr Known known[] = {
-      {"gfx900", 9, false, false},   {"gfx902", 9, false, false},   {"gfx904", 9, false, false},  {"gfx906", 9, false, false},
-      {"gfx908", 9, false, false},   {"gfx909", 9, false, false},   {"gfx90a", 9, true, false},   {"gfx90c", 9, false, false},
-      {"gfx942", 9, true, true},     {"gfx1010", 10, false, false}, {"gfx1011", 10, false, false}, {"gfx1012", 10, false, false},
-      {"gfx1030", 10, false, false}, {"gfx1031", 10, false, false}, {"gfx1032", 10, false, false}, {"gfx1034", 10, false, false},
-      {"gfx1035", 10, false, false}, {"gfx1036", 10, false, false}, {"gfx1100", 11, false, false}, {"gfx1101", 11, false, false},
-      {"gfx1102", 11, false, false}, {"gfx1103", 11, false, false}};
+      {"gfx900", 9, false, false},   {"gfx902", 9, false, false},   {"gfx904", 9, false, false},
+      {"gfx906", 9, false, false},   {"gfx908", 9, false, false},   {"gfx909", 9, false, false},
+      {"gfx90a", 9, true, false},    {"gfx90c", 9, false, false},   {"gfx942", 9, true, true},
+      {"gfx1010", 10, false, false}, {"gfx1011", 10, false, false}, {"gfx1012", 10, false, false},
+      {"gfx1030", 10, false, false}, {"gfx1031", 10, false, false}, {"gfx1032", 10, false, false},
+      {"gfx1034", 10, false, false}, {"gfx1035", 10, false, false}, {"gfx1036", 10, false, false},
+      {"gfx1100", 11, false, false}, {"gfx1101", 11, false, false}, {"gfx1102", 11, false, false},
+      {"gfx1103", 11, false, false}};
   for (const Known& one : known)
     if (processor == one.name) {
       target.processor = processor;
@@ -53,7 +55,8 @@ std::string read_kernel_info(const AddressSpace& memory, u64 kernel_object, cons
   i64 entry_offset = 0;
   u32 rsrc1 = 0, rsrc2 = 0, rsrc3 = 0;
   u16 properties = 0, preload = 0;
-  if (!read_field(memory, kernel_object, info.group_bytes) || !read_field(memory, kernel_object + 4, info.private_bytes) ||
+  if (!read_field(memory, kernel_object, info.group_bytes) ||
+      !read_field(memory, kernel_object + 4, info.private_bytes) ||
       !read_field(memory, kernel_object + 16, entry_offset) || !read_field(memory, kernel_object + 44, rsrc3) ||
       !read_field(memory, kernel_object + 48, rsrc1) || !read_field(memory, kernel_object + 52, rsrc2) ||
       !read_field(memory, kernel_object + 56, properties) || !read_field(memory, kernel_object + 58, preload))
@@ -67,7 +70,8 @@ std::string read_kernel_info(const AddressSpace& memory, u64 kernel_object, cons
     preload = 0;
   }
   info.entry = kernel_object + static_cast<u64>(entry_offset);
-  if (info.entry % 4 != 0) return fmt::format("the kernel object at {:#x} has the unaligned entry {:#x}", kernel_object, info.entry);
+  if (info.entry % 4 != 0)
+    return fmt::format("the kernel object at {:#x} has the unaligned entry {:#x}", kernel_object, info.entry);
   info.private_segment_buffer = bit(properties, 0);
   info.dispatch_pointer = bit(properties, 1);
   info.queue_pointer = bit(properties, 2);
@@ -88,7 +92,8 @@ std::string read_kernel_info(const AddressSpace& memory, u64 kernel_object, cons
   const unsigned granule = target.gfx90a || (target.major >= 10 && info.wave32) ? 8 : 4;
   info.vector_registers = std::min(((rsrc1 & 63) + 1) * granule, max_lane_registers);
   info.accumulator_offset = target.gfx90a ? ((rsrc3 & 63) + 1) * 4 : info.vector_registers;
-  // MODE: rounding and denormals from bits 12-19, DX10_CLAMP from 21 to 8, IEEE_MODE from 23 to 9, FP16_OVFL from 26 to 23.
+  // MODE: rounding and denormals from bits 12-19, DX10_CLAMP from 21 to 8, IEEE_MODE from 23 to 9, FP16_OVFL from 26
+  // to 23.
   info.mode = (rsrc1 >> 12 & 255) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
   return {};
 }

@@ -40,7 +40,8 @@ TEST_P(MatrixInstructions, f32_32x32x2) {
       bench.v(1)[32 * k + i] = std::bit_cast<u32>(static_cast<float>(b.at(k, i)));
     }
   for (int i = 0; i < 32; ++i)
-    for (int j = 0; j < 32; ++j) bench.v(16 + i / 8 * 4 + i % 4)[32 * (i / 4 % 2) + j] = std::bit_cast<u32>(static_cast<float>(c.at(i, j)));
+    for (int j = 0; j < 32; ++j)
+      bench.v(16 + i / 8 * 4 + i % 4)[32 * (i / 4 % 2) + j] = std::bit_cast<u32>(static_cast<float>(c.at(i, j)));
   bench.set_exec(1);  // ignored
   ASSERT_TRUE(bench.run("v_mfma_f32_32x32x2f32 v[32:47], v0, v1, v[16:31]"));
   for (int i = 0; i < 32; ++i)
@@ -58,15 +59,19 @@ TEST_P(MatrixInstructions, f32_16x16x16_of_halves_into_accumulators) {
   for (const bool brain : {false, true}) {
     for (int i = 0; i < 16; ++i)
       for (int k = 0; k < 16; ++k) {
-        put16(0, static_cast<unsigned>(16 * (k / 4) + i), static_cast<unsigned>(k % 4), brain ? bfloat_bits(a.at(i, k)) : half_bits(a.at(i, k)));
-        put16(2, static_cast<unsigned>(16 * (k / 4) + i), static_cast<unsigned>(k % 4), brain ? bfloat_bits(b.at(k, i)) : half_bits(b.at(k, i)));
+        put16(0, static_cast<unsigned>(16 * (k / 4) + i), static_cast<unsigned>(k % 4),
+              brain ? bfloat_bits(a.at(i, k)) : half_bits(a.at(i, k)));
+        put16(2, static_cast<unsigned>(16 * (k / 4) + i), static_cast<unsigned>(k % 4),
+              brain ? bfloat_bits(b.at(k, i)) : half_bits(b.at(k, i)));
       }
-    ASSERT_TRUE(bench.run(brain ? "v_mfma_f32_16x16x16bf16_1k a[0:3], v[0:1], v[2:3], 1.0" : "v_mfma_f32_16x16x16f16 a[0:3], v[0:1], v[2:3], 1.0"));
+    ASSERT_TRUE(bench.run(brain ? "v_mfma_f32_16x16x16bf16_1k a[0:3], v[0:1], v[2:3], 1.0"
+                                : "v_mfma_f32_16x16x16f16 a[0:3], v[0:1], v[2:3], 1.0"));
     for (int i = 0; i < 16; ++i)
       for (int j = 0; j < 16; ++j) {
         int sum = 1;
         for (int k = 0; k < 16; ++k) sum += a.at(i, k) * b.at(k, j);
-        ASSERT_EQ(std::bit_cast<float>(bench.v(accumulator_base + static_cast<unsigned>(i % 4))[16 * (i / 4) + j]), static_cast<float>(sum));
+        ASSERT_EQ(std::bit_cast<float>(bench.v(accumulator_base + static_cast<unsigned>(i % 4))[16 * (i / 4) + j]),
+                  static_cast<float>(sum));
       }
   }
   ASSERT_TRUE(bench.run("v_accvgpr_read_b32 v9, a2"));
@@ -86,7 +91,8 @@ TEST_P(MatrixInstructions, four_by_four_blocks_with_a_broadcast) {
     for (unsigned i = 0; i < 4; ++i)
       for (unsigned j = 0; j < 4; ++j) {
         const unsigned source = block / 4 * 4 + 1;
-        EXPECT_EQ(std::bit_cast<float>(bench.v(4 + i)[4 * block + j]), static_cast<float>((4 * source + i) * ((4 * block + j) % 5)));
+        EXPECT_EQ(std::bit_cast<float>(bench.v(4 + i)[4 * block + j]),
+                  static_cast<float>((4 * source + i) * ((4 * block + j) % 5)));
       }
 }
 
@@ -105,7 +111,9 @@ TEST_P(MatrixInstructions, i8_and_f64) {
     for (int j = 0; j < 16; ++j) {
       int sum = 0;
       for (int k = 0; k < 4; ++k) sum += a.at(i, k) * b.at(k, j);
-      ASSERT_EQ(Lane<double>::load(bench.v(8 + 2 * static_cast<unsigned>(i / 4)), static_cast<unsigned>(16 * (i % 4) + j)), sum);
+      ASSERT_EQ(
+          Lane<double>::load(bench.v(8 + 2 * static_cast<unsigned>(i / 4)), static_cast<unsigned>(16 * (i % 4) + j)),
+          sum);
     }
   if (bench.target().gfx940) return;
   Matrix c = random_matrix(32, 8), d = random_matrix(8, 32);
@@ -125,7 +133,9 @@ TEST_P(MatrixInstructions, i8_and_f64) {
     for (int j = 0; j < 32; ++j) {
       int sum = 0;
       for (int k = 0; k < 8; ++k) sum += c.at(i, k) * d.at(k, j);
-      ASSERT_EQ(static_cast<i32>(bench.v(accumulator_base + static_cast<unsigned>(i / 8 * 4 + i % 4))[32 * (i / 4 % 2) + j]), sum);
+      ASSERT_EQ(
+          static_cast<i32>(bench.v(accumulator_base + static_cast<unsigned>(i / 8 * 4 + i % 4))[32 * (i / 4 % 2) + j]),
+          sum);
     }
 }
 
@@ -143,7 +153,8 @@ TEST_P(MatrixInstructions, wave_matrix_of_rdna3) {
   for (unsigned r = 0; r < registers; ++r)
     for (unsigned lane = 0; lane < bench.lanes(); ++lane) {
       int sum = 2;
-      for (int k = 0; k < 16; ++k) sum += a.at(static_cast<int>(r * groups + lane / 16), k) * b.at(k, static_cast<int>(lane % 16));
+      for (int k = 0; k < 16; ++k)
+        sum += a.at(static_cast<int>(r * groups + lane / 16), k) * b.at(k, static_cast<int>(lane % 16));
       ASSERT_EQ(std::bit_cast<float>(bench.v(16 + r)[lane]), static_cast<float>(sum)) << r << " " << lane;
     }
 }

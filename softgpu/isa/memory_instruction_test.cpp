@@ -163,7 +163,8 @@ TEST_P(MemoryInstructions, atomics_return_the_old_value) {
   }
   std::vector<u64> old(row_lanes);
   for (unsigned i = 0; i < bench.lanes(); ++i) old[i] = in_memory<u64>(8 * i);
-  ASSERT_TRUE(run(name("global_atomic_cmpswap_x2", "global_atomic_cmpswap_b64") + " v[6:7], v[2:3], v[8:11], off" + returns));
+  ASSERT_TRUE(
+      run(name("global_atomic_cmpswap_x2", "global_atomic_cmpswap_b64") + " v[6:7], v[2:3], v[8:11], off" + returns));
   for (unsigned i = 0; i < bench.lanes(); ++i) {
     EXPECT_EQ(Lane<u64>::load(bench.v(6), i), old[i]);
     EXPECT_EQ(in_memory<u64>(8 * i), i % 2 ? 1000 + i : old[i]);
@@ -204,7 +205,8 @@ TEST_P(MemoryInstructions, buffers_check_their_bounds) {
   bench.s(11) = 0;
   for (unsigned i = 0; i < bench.lanes(); ++i) bench.v(2)[i] = 4 * i, bench.v(4)[i] = 0x11111111;
   ASSERT_TRUE(run(name("buffer_load_dword", "buffer_load_b32") + " v4, v2, s[8:11], 0 offen offset:4"));
-  for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(bench.v(4)[i], 4 * i + 8 <= 100 ? in_memory<u32>(4 * i + 4) : 0) << i;
+  for (unsigned i = 0; i < bench.lanes(); ++i)
+    EXPECT_EQ(bench.v(4)[i], 4 * i + 8 <= 100 ? in_memory<u32>(4 * i + 4) : 0) << i;
   const std::vector<std::byte> before(bench.memory(), bench.memory() + 1024);
   for (unsigned i = 0; i < bench.lanes(); ++i) bench.v(4)[i] = i, bench.v(2)[i] = i % 2 ? 4 * i : ~0u;
   ASSERT_TRUE(run(name("buffer_store_dword", "buffer_store_b32") + " v4, v2, s[8:11], 0 offen"));
@@ -226,7 +228,8 @@ TEST_P(MemoryInstructions, lds) {
   const auto random_address = [&](unsigned align) { return static_cast<u32>(random() % 2000 / align * align); };
   for (unsigned i = 0; i < bench.lanes(); ++i) bench.v(2)[i] = random_address(8);
   ASSERT_TRUE(run(name("ds_read_b64", "ds_load_b64") + " v[4:5], v2 offset:24"));
-  for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(Lane<u64>::load(bench.v(4), i), in_lds<u64>(bench.v(2)[i] + 24));
+  for (unsigned i = 0; i < bench.lanes(); ++i)
+    EXPECT_EQ(Lane<u64>::load(bench.v(4), i), in_lds<u64>(bench.v(2)[i] + 24));
   ASSERT_TRUE(run(name("ds_read2_b32", "ds_load_2addr_b32") + " v[4:5], v2 offset0:3 offset1:200"));
   for (unsigned i = 0; i < bench.lanes(); ++i) {
     EXPECT_EQ(bench.v(4)[i], in_lds<u32>(bench.v(2)[i] + 12));
@@ -235,7 +238,8 @@ TEST_P(MemoryInstructions, lds) {
   ASSERT_TRUE(run(name("ds_read2st64_b32", "ds_load_2addr_stride64_b32") + " v[4:5], v2 offset0:1 offset1:4"));
   for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(bench.v(5)[i], in_lds<u32>(bench.v(2)[i] + 1024));
   ASSERT_TRUE(run(name("ds_read_i8", "ds_load_i8") + " v4, v2 offset:1"));
-  for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(static_cast<i32>(bench.v(4)[i]), in_lds<i8>(bench.v(2)[i] + 1));
+  for (unsigned i = 0; i < bench.lanes(); ++i)
+    EXPECT_EQ(static_cast<i32>(bench.v(4)[i]), in_lds<i8>(bench.v(2)[i] + 1));
   for (unsigned i = 0; i < bench.lanes(); ++i) bench.v(2)[i] = 16 * i, bench.v(4)[i] = i, bench.v(5)[i] = 2 * i;
   ASSERT_TRUE(run(name("ds_write2_b32", "ds_store_2addr_b32") + " v2, v4, v5 offset0:0 offset1:2"));
   for (unsigned i = 0; i < bench.lanes(); ++i) {

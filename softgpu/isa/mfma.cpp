@@ -13,30 +13,40 @@ namespace {
 enum class Element : u8 { f32, f16, bf16, i8, f64, fp8, bf8 };
 
 struct Shape {
-  u8 m, n, k, blocks;     // of one block
-  Element input;         // of A
-  u8 per_lane;            // consecutive k values in a lane's A and B registers
-  Element other;          // of B: differs for the mixed 8-bit formats only
+  u8 m, n, k, blocks;  // of one block
+  Element input;       // of A
+  u8 per_lane;         // consecutive k values in a lane's A and B registers
+  Element other;       // of B: differs for the mixed 8-bit formats only
 };
 
 // CDNA3's 8-bit floats have no infinity and no negative zero: 0x80 is the NaN, and the exponent's bias is one higher.
 double small_float(u32 bits, unsigned mantissa_bits, int bias) {
   if (bits == 0x80) return std::numeric_limits<double>::quiet_NaN();
   const u32 mantissa = bits & ((1u << mantissa_bits) - 1), exponent = (bits & 0x7f) >> mantissa_bits;
-  const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias - static_cast<int>(mantissa_bits))
-                                         : std::ldexp(mantissa + (1u << mantissa_bits), static_cast<int>(exponent) - bias - static_cast<int>(mantissa_bits));
+  const double magnitude = exponent == 0
+                               ? std::ldexp(mantissa, 1 - bias - static_cast<int>(mantissa_bits))
+                               : std::ldexp(mantissa + (1u << mantissa_bits),
+                                            static_cast<int>(exponent) - bias - static_cast<int>(mantissa_bits));
   return bits & 0x80 ? -magnitude : magnitude;
 }
 
 double element(const u32* rows, unsigned lane, unsigned index, Element type) {
   switch (type) {
-    case Element::f32: return std::bit_cast<float>(rows[index * row_lanes + lane]);
-    case Element::f16: return half_to_float({static_cast<u16>(rows[index / 2 * row_lanes + lane] >> 16 * (index % 2))});
-    case Element::bf16: return bfloat_to_float({static_cast<u16>(rows[index / 2 * row_lanes + lane] >> 16 * (index % 2))});
-    case Element::i8: return static_cast<i8>(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4));
-    case Element::fp8: return small_float(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4) & 255, 3, 8);
-    case Element::bf8: return small_float(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4) & 255, 2, 16);
-    case Element::f64: return std::bit_cast<double>(rows[2 * index * row_lanes + lane] | u64{rows[(2 * index + 1) * row_lanes + lane]} << 32);
+    case Element::f32:
+      return std::bit_cast<float>(rows[index * row_lanes + lane]);
+    case Element::f16:
+      return half_to_float({static_cast<u16>(rows[index / 2 * row_lanes + lane] >> 16 * (index % 2))});
+    case Element::bf16:
+      return bfloat_to_float({static_cast<u16>(rows[index / 2 * row_lanes + lane] >> 16 * (index % 2))});
+    case Element::i8:
+      return static_cast<i8>(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4));
+    case Element::fp8:
+      return small_float(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4) & 255, 3, 8);
+    case Element::bf8:
+      return small_float(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4) & 255, 2, 16);
+    case Element::f64:
+      return std::bit_cast<double>(rows[2 * index * row_lanes + lane] | u64{rows[(2 * index + 1) * row_lanes + lane]}
+                                                                            << 32);
   }
   return 0;
 }
@@ -44,14 +54,22 @@ double element(const u32* rows, unsigned lane, unsigned index, Element type) {
 // BLGP rearranges the lanes that B is read from (for f64 it negates A, B, C instead).
 unsigned permuted_lane(unsigned lane, unsigned blgp) {
   switch (blgp) {
-    case 1: return lane & 31;                        // first 32 lanes to all
-    case 2: return (lane & 31) | 32;                 // second 32 lanes to all
-    case 3: return (lane + 16) & 63;                 // rotated by 16
-    case 4: return lane & 15;                        // one group of 16 to all
-    case 5: return (lane & 15) | 16;
-    case 6: return (lane & 15) | 32;
-    case 7: return (lane & 15) | 48;
-    default: return lane;
+    case 1:
+      return lane & 31;  // first 32 lanes to all
+    case 2:
+      return (lane & 31) | 32;  // second 32 lanes to all
+    case 3:
+      return (lane + 16) & 63;  // rotated by 16
+    case 4:
+      return lane & 15;  // one group of 16 to all
+    case 5:
+      return (lane & 15) | 16;
+    case 6:
+      return (lane & 15) | 32;
+    case 7:
+      return (lane & 15) | 48;
+    default:
+      return lane;
   }
 }
 
@@ -65,9 +83,9 @@ const Operation* matrix(Wave& w, const Operation* op) {
   const Modifiers* m = op->modifiers;
   const unsigned cbsz = m ? m->cbsz : 0, abid = m ? m->abid : 0, blgp = m ? m->blgp : 0;
   const bool wide = shape.input == Element::f64, integer = shape.input == Element::i8;
-  const unsigned groups_k = shape.k / shape.per_lane;                // lane groups along k
+  const unsigned groups_k = shape.k / shape.per_lane;  // lane groups along k
   const unsigned dwords = wide ? 2 : 1;
-  const unsigned results = shape.m * shape.n * shape.blocks / 64u;   // values per lane
+  const unsigned results = shape.m * shape.n * shape.blocks / 64u;  // values per lane
   u32* result = w.engine->temporary[4];
   for (unsigned block = 0; block < shape.blocks; ++block) {
     // CBSZ broadcasts A's block number ABID within groups of 2^CBSZ blocks.
@@ -81,7 +99,7 @@ const Operation* matrix(Wave& w, const Operation* op) {
           lane = shape.m == 16 ? (i % 4) * 16 + j : i * 16 + block * 4 + j;
           index = shape.m == 16 ? i / 4 : 0;
         } else {
-          const unsigned column_groups = 64u / shape.n;            // lane groups over rows, or over blocks
+          const unsigned column_groups = 64u / shape.n;  // lane groups over rows, or over blocks
           const unsigned row_groups = std::min<unsigned>(column_groups, std::max<unsigned>(shape.m / 4u, 1));
           const unsigned group = i / 4 % row_groups;
           const unsigned blocks_in_lanes = column_groups / row_groups;
@@ -122,8 +140,10 @@ const Operation* matrix(Wave& w, const Operation* op) {
             single = std::fma(static_cast<float>(x), static_cast<float>(y), single);
           }
         }
-        if (wide) Lane<double>::store(result + index * 2 * row_lanes, lane, sum);
-        else result[index * row_lanes + lane] = integer ? static_cast<u32>(whole) : std::bit_cast<u32>(single);
+        if (wide)
+          Lane<double>::store(result + index * 2 * row_lanes, lane, sum);
+        else
+          result[index * row_lanes + lane] = integer ? static_cast<u32>(whole) : std::bit_cast<u32>(single);
       }
   }
   // Matrix instructions ignore EXEC.
@@ -141,19 +161,32 @@ std::span<const Instruction> matrix_instructions() {
     };
     using enum Element;
     static const auto* shapes = new std::deque<Named>{
-        {"v_mfma_f32_32x32x1f32", {32, 32, 1, 2, f32, 1, f32}},    {"v_mfma_f32_16x16x1f32", {16, 16, 1, 4, f32, 1, f32}},
-        {"v_mfma_f32_4x4x1f32", {4, 4, 1, 16, f32, 1, f32}},       {"v_mfma_f32_32x32x2f32", {32, 32, 2, 1, f32, 1, f32}},
-        {"v_mfma_f32_16x16x4f32", {16, 16, 4, 1, f32, 1, f32}},    {"v_mfma_f32_32x32x4f16", {32, 32, 4, 2, f16, 4, f16}},
-        {"v_mfma_f32_16x16x4f16", {16, 16, 4, 4, f16, 4, f16}},    {"v_mfma_f32_4x4x4f16", {4, 4, 4, 16, f16, 4, f16}},
-        {"v_mfma_f32_32x32x8f16", {32, 32, 8, 1, f16, 4, f16}},    {"v_mfma_f32_16x16x16f16", {16, 16, 16, 1, f16, 4, f16}},
-        {"v_mfma_i32_32x32x4i8", {32, 32, 4, 2, i8, 4, i8}},      {"v_mfma_i32_16x16x4i8", {16, 16, 4, 4, i8, 4, i8}},
-        {"v_mfma_i32_4x4x4i8", {4, 4, 4, 16, i8, 4, i8}},         {"v_mfma_i32_32x32x8i8", {32, 32, 8, 1, i8, 4, i8}},
-        {"v_mfma_i32_16x16x16i8", {16, 16, 16, 1, i8, 4, i8}},    {"v_mfma_f32_32x32x2bf16", {32, 32, 2, 2, bf16, 2, bf16}},
-        {"v_mfma_f32_16x16x2bf16", {16, 16, 2, 4, bf16, 2, bf16}},  {"v_mfma_f32_4x4x2bf16", {4, 4, 2, 16, bf16, 2, bf16}},
-        {"v_mfma_f32_32x32x4bf16", {32, 32, 4, 1, bf16, 2, bf16}},  {"v_mfma_f32_16x16x8bf16", {16, 16, 8, 1, bf16, 2, bf16}},
-        {"v_mfma_f32_32x32x4bf16_1k", {32, 32, 4, 2, bf16, 4, bf16}}, {"v_mfma_f32_16x16x4bf16_1k", {16, 16, 4, 4, bf16, 4, bf16}},
-        {"v_mfma_f32_4x4x4bf16_1k", {4, 4, 4, 16, bf16, 4, bf16}},  {"v_mfma_f32_32x32x8bf16_1k", {32, 32, 8, 1, bf16, 4, bf16}},
-        {"v_mfma_f32_16x16x16bf16_1k", {16, 16, 16, 1, bf16, 4, bf16}}, {"v_mfma_f64_16x16x4f64", {16, 16, 4, 1, f64, 1, f64}},
+        {"v_mfma_f32_32x32x1f32", {32, 32, 1, 2, f32, 1, f32}},
+        {"v_mfma_f32_16x16x1f32", {16, 16, 1, 4, f32, 1, f32}},
+        {"v_mfma_f32_4x4x1f32", {4, 4, 1, 16, f32, 1, f32}},
+        {"v_mfma_f32_32x32x2f32", {32, 32, 2, 1, f32, 1, f32}},
+        {"v_mfma_f32_16x16x4f32", {16, 16, 4, 1, f32, 1, f32}},
+        {"v_mfma_f32_32x32x4f16", {32, 32, 4, 2, f16, 4, f16}},
+        {"v_mfma_f32_16x16x4f16", {16, 16, 4, 4, f16, 4, f16}},
+        {"v_mfma_f32_4x4x4f16", {4, 4, 4, 16, f16, 4, f16}},
+        {"v_mfma_f32_32x32x8f16", {32, 32, 8, 1, f16, 4, f16}},
+        {"v_mfma_f32_16x16x16f16", {16, 16, 16, 1, f16, 4, f16}},
+        {"v_mfma_i32_32x32x4i8", {32, 32, 4, 2, i8, 4, i8}},
+        {"v_mfma_i32_16x16x4i8", {16, 16, 4, 4, i8, 4, i8}},
+        {"v_mfma_i32_4x4x4i8", {4, 4, 4, 16, i8, 4, i8}},
+        {"v_mfma_i32_32x32x8i8", {32, 32, 8, 1, i8, 4, i8}},
+        {"v_mfma_i32_16x16x16i8", {16, 16, 16, 1, i8, 4, i8}},
+        {"v_mfma_f32_32x32x2bf16", {32, 32, 2, 2, bf16, 2, bf16}},
+        {"v_mfma_f32_16x16x2bf16", {16, 16, 2, 4, bf16, 2, bf16}},
+        {"v_mfma_f32_4x4x2bf16", {4, 4, 2, 16, bf16, 2, bf16}},
+        {"v_mfma_f32_32x32x4bf16", {32, 32, 4, 1, bf16, 2, bf16}},
+        {"v_mfma_f32_16x16x8bf16", {16, 16, 8, 1, bf16, 2, bf16}},
+        {"v_mfma_f32_32x32x4bf16_1k", {32, 32, 4, 2, bf16, 4, bf16}},
+        {"v_mfma_f32_16x16x4bf16_1k", {16, 16, 4, 4, bf16, 4, bf16}},
+        {"v_mfma_f32_4x4x4bf16_1k", {4, 4, 4, 16, bf16, 4, bf16}},
+        {"v_mfma_f32_32x32x8bf16_1k", {32, 32, 8, 1, bf16, 4, bf16}},
+        {"v_mfma_f32_16x16x16bf16_1k", {16, 16, 16, 1, bf16, 4, bf16}},
+        {"v_mfma_f64_16x16x4f64", {16, 16, 4, 1, f64, 1, f64}},
         {"v_mfma_i32_16x16x32_i8", {16, 16, 32, 1, i8, 8, i8}},
         {"v_mfma_i32_32x32x16_i8", {32, 32, 16, 1, i8, 8, i8}},
         {"v_mfma_f32_16x16x32_fp8_fp8", {16, 16, 32, 1, fp8, 8, fp8}},

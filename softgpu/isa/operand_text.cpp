@@ -45,10 +45,8 @@ struct NamedValue {
   u64 value;
 };
 constexpr NamedValue named_values[] = {
-    {"src_shared_base", lds_aperture},
-    {"src_shared_limit", lds_aperture + aperture_size - 1},
-    {"src_private_base", scratch_aperture},
-    {"src_private_limit", scratch_aperture + aperture_size - 1},
+    {"src_shared_base", lds_aperture},      {"src_shared_limit", lds_aperture + aperture_size - 1},
+    {"src_private_base", scratch_aperture}, {"src_private_limit", scratch_aperture + aperture_size - 1},
     {"src_pops_exiting_wave_id", 0},
 };
 
@@ -58,10 +56,10 @@ struct HardwareRegister {
   u16 id;
 };
 constexpr HardwareRegister hardware_registers[] = {
-    {"HW_REG_MODE", 1},         {"HW_REG_STATUS", 2},       {"HW_REG_TRAPSTS", 3},     {"HW_REG_HW_ID", 4},
-    {"HW_REG_GPR_ALLOC", 5},    {"HW_REG_LDS_ALLOC", 6},    {"HW_REG_IB_STS", 7},      {"HW_REG_SH_MEM_BASES", 15},
-    {"HW_REG_TBA_LO", 16},      {"HW_REG_TBA_HI", 17},      {"HW_REG_TMA_LO", 18},     {"HW_REG_TMA_HI", 19},
-    {"HW_REG_FLAT_SCR_LO", 20}, {"HW_REG_FLAT_SCR_HI", 21}, {"HW_REG_XNACK_MASK", 22}, {"HW_REG_XCC_ID", 20},
+    {"HW_REG_MODE", 1},         {"HW_REG_STATUS", 2},       {"HW_REG_TRAPSTS", 3},        {"HW_REG_HW_ID", 4},
+    {"HW_REG_GPR_ALLOC", 5},    {"HW_REG_LDS_ALLOC", 6},    {"HW_REG_IB_STS", 7},         {"HW_REG_SH_MEM_BASES", 15},
+    {"HW_REG_TBA_LO", 16},      {"HW_REG_TBA_HI", 17},      {"HW_REG_TMA_LO", 18},        {"HW_REG_TMA_HI", 19},
+    {"HW_REG_FLAT_SCR_LO", 20}, {"HW_REG_FLAT_SCR_HI", 21}, {"HW_REG_XNACK_MASK", 22},    {"HW_REG_XCC_ID", 20},
     {"HW_REG_HW_ID1", 23},      {"HW_REG_HW_ID2", 24},      {"HW_REG_SHADER_CYCLES", 29},
 };
 
@@ -121,10 +119,13 @@ u64 float_bits(double value, std::string_view text, Type type) {
     case Type::f64_:
     case Type::b64_:
     case Type::u64_:
-    case Type::i64_: return inverse_two_pi ? 0x3fc45f306dc9c882u : std::bit_cast<u64>(value);
+    case Type::i64_:
+      return inverse_two_pi ? 0x3fc45f306dc9c882u : std::bit_cast<u64>(value);
     case Type::f16_:
-    case Type::pk_f16: return inverse_two_pi ? 0x3118u : double_to_half(value).bits;
-    case Type::bf16_: return inverse_two_pi ? 0x3e22u : float_to_bfloat(static_cast<float>(value)).bits;
+    case Type::pk_f16:
+      return inverse_two_pi ? 0x3118u : double_to_half(value).bits;
+    case Type::bf16_:
+      return inverse_two_pi ? 0x3e22u : float_to_bfloat(static_cast<float>(value)).bits;
     default: {
       const u32 bits = inverse_two_pi ? 0x3e22f983u : std::bit_cast<u32>(static_cast<float>(value));
       return type == Type::pk_f32 ? bits | u64{bits} << 32 : bits;
@@ -132,17 +133,23 @@ u64 float_bits(double value, std::string_view text, Type type) {
   }
 }
 
-// Inline integers are signed; literals have 32 bits: the upper half of an f64, sign-extended for i64, else zero-extended.
+// Inline integers are signed; literals have 32 bits: the upper half of an f64, sign-extended for i64, else
+// zero-extended.
 u64 integer_bits(long long value, bool literal, Type type) {
   switch (type) {
-    case Type::f64_: return literal && value >= 0 && value <= 0xffffffffll ? static_cast<u64>(value) << 32 : static_cast<u64>(value);
-    case Type::i64_: return literal ? static_cast<u64>(static_cast<i64>(static_cast<i32>(value))) : static_cast<u64>(value);
+    case Type::f64_:
+      return literal && value >= 0 && value <= 0xffffffffll ? static_cast<u64>(value) << 32 : static_cast<u64>(value);
+    case Type::i64_:
+      return literal ? static_cast<u64>(static_cast<i64>(static_cast<i32>(value))) : static_cast<u64>(value);
     case Type::u64_:
     case Type::b64_:
     case Type::mask:
-    case Type::wide: return static_cast<u64>(value);
-    case Type::pk_f32: return static_cast<u32>(value) | static_cast<u64>(value) << 32;
-    default: return static_cast<u32>(value);
+    case Type::wide:
+      return static_cast<u64>(value);
+    case Type::pk_f32:
+      return static_cast<u32>(value) | static_cast<u64>(value) << 32;
+    default:
+      return static_cast<u32>(value);
   }
 }
 

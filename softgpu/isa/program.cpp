@@ -28,7 +28,8 @@ const Operation* branch_if(Wave& w, const Operation* op) {
 
 const Operation* jump(Wave& w, const Operation* op, u64 target) {
   ++w.engine->counters.branches;
-  if (target % 4 != 0) return w.fail(op, DispatchStatus::illegal_instruction, fmt::format("jump to the unaligned address {:#x}", target));
+  if (target % 4 != 0)
+    return w.fail(op, DispatchStatus::illegal_instruction, fmt::format("jump to the unaligned address {:#x}", target));
   return w.code->at(target);
 }
 const Operation* get_pc(Wave& w, const Operation* op) {
@@ -90,19 +91,42 @@ const Operation* send_message_return(Wave& w, const Operation* op) {
 }
 
 // Hardware registers by number (SIDefines.h, Hwreg). MODE is the only one that a program may change here.
-enum HardwareRegister : unsigned { hw_mode = 1, hw_status = 2, hw_trap_status = 3, hw_id = 4, hw_gpr_alloc = 5, hw_lds_alloc = 6, hw_ib_status = 7, hw_memory_bases = 15, hw_flat_scratch_low = 20, hw_flat_scratch_high = 21, hw_id1 = 23, hw_id2 = 24, hw_cycles = 29 };
+enum HardwareRegister : unsigned {
+  hw_mode = 1,
+  hw_status = 2,
+  hw_trap_status = 3,
+  hw_id = 4,
+  hw_gpr_alloc = 5,
+  hw_lds_alloc = 6,
+  hw_ib_status = 7,
+  hw_memory_bases = 15,
+  hw_flat_scratch_low = 20,
+  hw_flat_scratch_high = 21,
+  hw_id1 = 23,
+  hw_id2 = 24,
+  hw_cycles = 29
+};
 
 u32 read_hardware(const Wave& w, unsigned id) {
   switch (id) {
-    case hw_mode: return w.mode;
-    case hw_status: return (w.scc ? 1u : 0u) | (w.exec() == 0 ? 1u << 9 : 0u) | (w.vcc() == 0 ? 1u << 10 : 0u) | 1u << 16;
-    case hw_trap_status: return w.trap_status;
-    case hw_lds_alloc: return static_cast<u32>(w.workgroup->lds.size() / 512) << 12;
-    case hw_memory_bases: return static_cast<u32>(scratch_aperture >> 48) | static_cast<u32>(lds_aperture >> 48) << 16;
-    case hw_flat_scratch_low: return w.target->major >= 10 ? w.s[reg_flat_scratch] : 0;  // gfx940: XCC_ID, 0
-    case hw_flat_scratch_high: return w.target->major >= 10 ? w.s[reg_flat_scratch + 1] : 0;
-    case hw_cycles: return static_cast<u32>(w.engine->timestamp()) & 0xfffffu;
-    default: return 0;  // HW_ID and the like: everything runs on compute unit 0
+    case hw_mode:
+      return w.mode;
+    case hw_status:
+      return (w.scc ? 1u : 0u) | (w.exec() == 0 ? 1u << 9 : 0u) | (w.vcc() == 0 ? 1u << 10 : 0u) | 1u << 16;
+    case hw_trap_status:
+      return w.trap_status;
+    case hw_lds_alloc:
+      return static_cast<u32>(w.workgroup->lds.size() / 512) << 12;
+    case hw_memory_bases:
+      return static_cast<u32>(scratch_aperture >> 48) | static_cast<u32>(lds_aperture >> 48) << 16;
+    case hw_flat_scratch_low:
+      return w.target->major >= 10 ? w.s[reg_flat_scratch] : 0;  // gfx940: XCC_ID, 0
+    case hw_flat_scratch_high:
+      return w.target->major >= 10 ? w.s[reg_flat_scratch + 1] : 0;
+    case hw_cycles:
+      return static_cast<u32>(w.engine->timestamp()) & 0xfffffu;
+    default:
+      return 0;  // HW_ID and the like: everything runs on compute unit 0
   }
 }
 struct Field {

@@ -57,17 +57,35 @@ TEST_P(ScalarInstructions, sums_set_carry_or_overflow) {
   binary("s_addc_u32", [](u32 a, u32 b, bool c) { return P{a + b + c, u64{a} + b + c > 0xffffffffu}; });
   binary("s_sub_u32", [](u32 a, u32 b, bool) { return P{a - b, i64{a} - i64{b} < 0}; });
   binary("s_subb_u32", [](u32 a, u32 b, bool c) { return P{a - b - c, i64{a} - i64{b} - c < 0}; });
-  binary("s_add_i32", [=](u32 a, u32 b, bool) { return P{a + b, !fits(i64{static_cast<i32>(a)} + static_cast<i32>(b))}; });
-  binary("s_sub_i32", [=](u32 a, u32 b, bool) { return P{a - b, !fits(i64{static_cast<i32>(a)} - static_cast<i32>(b))}; });
+  binary("s_add_i32", [=](u32 a, u32 b, bool) {
+    return P{a + b, !fits(i64{static_cast<i32>(a)} + static_cast<i32>(b))};
+  });
+  binary("s_sub_i32", [=](u32 a, u32 b, bool) {
+    return P{a - b, !fits(i64{static_cast<i32>(a)} - static_cast<i32>(b))};
+  });
   binary("s_mul_i32", [](u32 a, u32 b, bool c) { return P{a * b, c}; });
   binary("s_mul_hi_u32", [](u32 a, u32 b, bool c) { return P{static_cast<u32>(u64{a} * b >> 32), c}; });
-  binary("s_mul_hi_i32", [](u32 a, u32 b, bool c) { return P{static_cast<u32>(i64{static_cast<i32>(a)} * static_cast<i32>(b) >> 32), c}; });
-  binary("s_absdiff_i32", [](u32 a, u32 b, bool) { const i64 d = i64{static_cast<i32>(a)} - static_cast<i32>(b); const u32 r = static_cast<u32>(d < 0 ? -d : d); return P{r, r != 0}; });
-  binary("s_lshl2_add_u32", [](u32 a, u32 b, bool) { const u64 r = u64{a} * 4 + b; return P{static_cast<u32>(r), r > 0xffffffffu}; });
+  binary("s_mul_hi_i32", [](u32 a, u32 b, bool c) {
+    return P{static_cast<u32>(i64{static_cast<i32>(a)} * static_cast<i32>(b) >> 32), c};
+  });
+  binary("s_absdiff_i32", [](u32 a, u32 b, bool) {
+    const i64 d = i64{static_cast<i32>(a)} - static_cast<i32>(b);
+    const u32 r = static_cast<u32>(d < 0 ? -d : d);
+    return P{r, r != 0};
+  });
+  binary("s_lshl2_add_u32", [](u32 a, u32 b, bool) {
+    const u64 r = u64{a} * 4 + b;
+    return P{static_cast<u32>(r), r > 0xffffffffu};
+  });
 }
 
 TEST_P(ScalarInstructions, logic_and_shifts_set_scc_when_not_zero) {
-  const auto flagged = [](auto f) { return [f](u32 a, u32 b, bool) { const u32 r = f(a, b); return std::pair<u32, bool>{r, r != 0}; }; };
+  const auto flagged = [](auto f) {
+    return [f](u32 a, u32 b, bool) {
+      const u32 r = f(a, b);
+      return std::pair<u32, bool>{r, r != 0};
+    };
+  };
   binary("s_and_b32", flagged([](u32 a, u32 b) { return a & b; }));
   binary("s_or_b32", flagged([](u32 a, u32 b) { return a | b; }));
   binary("s_xor_b32", flagged([](u32 a, u32 b) { return a ^ b; }));
@@ -77,13 +95,33 @@ TEST_P(ScalarInstructions, logic_and_shifts_set_scc_when_not_zero) {
   binary("s_lshl_b32", flagged([](u32 a, u32 b) { return static_cast<u32>(u64{a} << b % 32); }));
   binary("s_lshr_b32", flagged([](u32 a, u32 b) { return a >> b % 32; }));
   binary("s_ashr_i32", flagged([](u32 a, u32 b) { return static_cast<u32>(i64{static_cast<i32>(a)} >> b % 32); }));
-  binary("s_bfe_u32", flagged([](u32 a, u32 b) { u32 r = 0; for (u32 k = 0; k < (b >> 16 & 127) && k < 32; ++k) if (b % 32 + k < 32) r |= (a >> (b % 32 + k) & 1) << k; return r; }));
-  binary("s_bfm_b32", [](u32 a, u32 b, bool c) { u32 r = 0; for (u32 k = 0; k < a % 32; ++k) if (k + b % 32 < 32) r |= 1u << (k + b % 32); return std::pair<u32, bool>{r, c}; });
-  binary("s_min_i32", [](u32 a, u32 b, bool) { const bool less = static_cast<i32>(a) < static_cast<i32>(b); return std::pair<u32, bool>{less ? a : b, less}; });
+  binary("s_bfe_u32", flagged([](u32 a, u32 b) {
+           u32 r = 0;
+           for (u32 k = 0; k < (b >> 16 & 127) && k < 32; ++k)
+             if (b % 32 + k < 32) r |= (a >> (b % 32 + k) & 1) << k;
+           return r;
+         }));
+  binary("s_bfm_b32", [](u32 a, u32 b, bool c) {
+    u32 r = 0;
+    for (u32 k = 0; k < a % 32; ++k)
+      if (k + b % 32 < 32) r |= 1u << (k + b % 32);
+    return std::pair<u32, bool>{r, c};
+  });
+  binary("s_min_i32", [](u32 a, u32 b, bool) {
+    const bool less = static_cast<i32>(a) < static_cast<i32>(b);
+    return std::pair<u32, bool>{less ? a : b, less};
+  });
   binary("s_max_u32", [](u32 a, u32 b, bool) { return std::pair<u32, bool>{a > b ? a : b, a > b}; });
   binary("s_cselect_b32", [](u32 a, u32 b, bool c) { return std::pair<u32, bool>{c ? a : b, c}; });
-  binary("s_pack_lh_b32_b16", [](u32 a, u32 b, bool c) { return std::pair<u32, bool>{(a & 0xffff) | (b >> 16 << 16), c}; });
-  const auto flagged64 = [](auto f) { return [f](u64 a, u64 b, bool) { const u64 r = f(a, b); return std::pair<u64, bool>{r, r != 0}; }; };
+  binary("s_pack_lh_b32_b16", [](u32 a, u32 b, bool c) {
+    return std::pair<u32, bool>{(a & 0xffff) | (b >> 16 << 16), c};
+  });
+  const auto flagged64 = [](auto f) {
+    return [f](u64 a, u64 b, bool) {
+      const u64 r = f(a, b);
+      return std::pair<u64, bool>{r, r != 0};
+    };
+  };
   binary64("s_and_b64", flagged64([](u64 a, u64 b) { return a & b; }));
   binary64("s_or_b64", flagged64([](u64 a, u64 b) { return a | b; }));
   binary64("s_xor_b64", flagged64([](u64 a, u64 b) { return a ^ b; }));

@@ -28,7 +28,8 @@ const Operation* load_from(Wave& w, const Operation* op, u64 address, u64 availa
 // offset: the immediate is 21 bits, signed; an SGPR offset is 32 bits, unsigned.
 u64 offset_of(const Wave& w, const Operation* op) {
   const Operand& o = op->source[1];
-  const u64 first = o.kind == OperandKind::constant ? static_cast<u64>(static_cast<i64>(static_cast<i32>(o.value))) : u64{read32(w, o)};
+  const u64 first = o.kind == OperandKind::constant ? static_cast<u64>(static_cast<i64>(static_cast<i32>(o.value)))
+                                                    : u64{read32(w, o)};
   return first + static_cast<u64>(static_cast<i64>(static_cast<i32>(op->immediate)));
 }
 

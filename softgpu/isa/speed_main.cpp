@@ -1,4 +1,5 @@
-// Measures wave instructions per second of processor time on the test kernels: softgpu_isa_speed [processor] [level] [threads].
+// Measures wave instructions per second of processor time on the test kernels: softgpu_isa_speed [processor] [level]
+// [threads].
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

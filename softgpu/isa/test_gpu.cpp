@@ -6,12 +6,15 @@
 #include <iterator>
 #include <thread>
 
-extern "C" kerncap::softgpu::InstructionSet* kerncap_softgpu_isa(unsigned version, const char* processor, const char** error);
+extern "C" kerncap::softgpu::InstructionSet* kerncap_softgpu_isa(unsigned version, const char* processor,
+                                                                 const char** error);
 
 namespace kerncap::softgpu::isa {
 namespace {
 
-std::uint64_t round_up(std::uint64_t value) { return (value + AddressSpace::page_size - 1) & ~(AddressSpace::page_size - 1); }
+std::uint64_t round_up(std::uint64_t value) {
+  return (value + AddressSpace::page_size - 1) & ~(AddressSpace::page_size - 1);
+}
 
 }  // namespace
 
@@ -53,7 +56,8 @@ void TestGpu::load(const std::vector<char>& image) {
     if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_vaddr + segment.p_memsz);
   const std::uint64_t base = allocate(end, permission_read | permission_write | permission_execute);
   for (const auto& segment : segments)
-    if (segment.p_type == PT_LOAD) std::memcpy(host<char>(base) + segment.p_vaddr, image.data() + segment.p_offset, segment.p_filesz);
+    if (segment.p_type == PT_LOAD)
+      std::memcpy(host<char>(base) + segment.p_vaddr, image.data() + segment.p_offset, segment.p_filesz);
   std::vector<Elf64_Shdr> sections(header.e_shnum);
   std::memcpy(sections.data(), image.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
   for (const auto& section : sections) {
@@ -94,7 +98,8 @@ DispatchError TestGpu::run(const std::string& kernel, Launch launch) {
   arguments.resize(hidden + 256);
   for (unsigned k = 0; k < 3; ++k) {
     const std::uint32_t count = launch.grid[k] / launch.group[k];
-    const auto size = static_cast<std::uint16_t>(launch.group[k]), rest = static_cast<std::uint16_t>(launch.grid[k] % launch.group[k]);
+    const auto size = static_cast<std::uint16_t>(launch.group[k]),
+               rest = static_cast<std::uint16_t>(launch.grid[k] % launch.group[k]);
     std::memcpy(&arguments[hidden + 4 * k], &count, 4);
     std::memcpy(&arguments[hidden + 12 + 2 * k], &size, 2);
     std::memcpy(&arguments[hidden + 18 + 2 * k], &rest, 2);
@@ -111,8 +116,10 @@ DispatchError TestGpu::run(const std::string& kernel, Launch launch) {
   const auto work = [&] {
     for (;;) {
       const DispatchStatus status = dispatch->advance(1000000);
-      if (status == DispatchStatus::idle) std::this_thread::yield();
-      else if (status != DispatchStatus::running) return;
+      if (status == DispatchStatus::idle)
+        std::this_thread::yield();
+      else if (status != DispatchStatus::running)
+        return;
     }
   };
   std::vector<std::thread> threads;

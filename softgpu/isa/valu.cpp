@@ -57,8 +57,10 @@ const u32* spread(const Wave& w, const Operand& o, u32* into) {
 void blend(Wave& w, u32* destination, const u32* result, unsigned dwords, u64 active) {
   alignas(64) u32 other[row_lanes];
   const u32* mask = other;
-  if (active == w.exec()) mask = w.execution_row();
-  else unpack_mask(active, other, w.lanes);
+  if (active == w.exec())
+    mask = w.execution_row();
+  else
+    unpack_mask(active, other, w.lanes);
   for (unsigned k = 0; k < dwords; ++k) {
     u32* d = destination + k * row_lanes;
     const u32* r = result + k * row_lanes;
@@ -72,7 +74,8 @@ namespace {
 
 u32 select_part(u32 value, Select select, bool sign) {
   switch (select) {
-    case Select::dword: return value;
+    case Select::dword:
+      return value;
     case Select::byte_0:
     case Select::byte_1:
     case Select::byte_2:
@@ -148,7 +151,8 @@ void modified_sources(Wave& w, const Operation* op, const u32** sources, u64& ac
         const bool valid = lane >= 0 && (m.dpp_fetch_inactive || (exec >> lane & 1));
         const bool enabled = (m.row_mask >> (i / 16) & 1) && (m.bank_mask >> (i % 16 / 4) & 1);
         if (!enabled || (!valid && !m.bound_control)) active &= ~(u64{1} << i);
-        for (unsigned d = 0; d < dwords; ++d) to[i + d * row_lanes] = valid ? copy[lane + static_cast<int>(d * row_lanes)] : 0;
+        for (unsigned d = 0; d < dwords; ++d)
+          to[i + d * row_lanes] = valid ? copy[lane + static_cast<int>(d * row_lanes)] : 0;
       }
     } else if (to != from) {
       std::memcpy(to, from, dwords * row_lanes * sizeof(u32));
@@ -178,28 +182,38 @@ half scaled_and_clamped(half value, int scale, bool clamp) {
 
 void clamp_rows(u32* rows, Type type, int scale, bool clamp, unsigned lanes) {
   for (unsigned i = 0; i < lanes; ++i) switch (type) {
-      case Type::f64_: Lane<double>::store(rows, i, scaled_and_clamped(Lane<double>::load(rows, i), scale, clamp)); break;
+      case Type::f64_:
+        Lane<double>::store(rows, i, scaled_and_clamped(Lane<double>::load(rows, i), scale, clamp));
+        break;
       case Type::f32_:
-      case Type::b32_: Lane<float>::store(rows, i, scaled_and_clamped(Lane<float>::load(rows, i), scale, clamp)); break;
-      case Type::f16_: Lane<half>::store(rows, i, scaled_and_clamped(Lane<half>::load(rows, i), scale, clamp)); break;
+      case Type::b32_:
+        Lane<float>::store(rows, i, scaled_and_clamped(Lane<float>::load(rows, i), scale, clamp));
+        break;
+      case Type::f16_:
+        Lane<half>::store(rows, i, scaled_and_clamped(Lane<half>::load(rows, i), scale, clamp));
+        break;
       case Type::pk_f16: {
         const pair_half p = Lane<pair_half>::load(rows, i);
-        Lane<pair_half>::store(rows, i, {scaled_and_clamped(p.low, scale, clamp), scaled_and_clamped(p.high, scale, clamp)});
+        Lane<pair_half>::store(rows, i,
+                               {scaled_and_clamped(p.low, scale, clamp), scaled_and_clamped(p.high, scale, clamp)});
         break;
       }
       case Type::pk_f32: {
         const pair_float p = Lane<pair_float>::load(rows, i);
-        Lane<pair_float>::store(rows, i, {scaled_and_clamped(p.low, scale, clamp), scaled_and_clamped(p.high, scale, clamp)});
+        Lane<pair_float>::store(rows, i,
+                                {scaled_and_clamped(p.low, scale, clamp), scaled_and_clamped(p.high, scale, clamp)});
         break;
       }
-      default: break;  // integers: the decoder chose a saturating instruction instead
+      default:
+        break;  // integers: the decoder chose a saturating instruction instead
     }
 }
 
 u32 place_part(u32 old, u32 result, Select select, Unused unused) {
   unsigned shift = 0, width = 32;
   switch (select) {
-    case Select::dword: return result;
+    case Select::dword:
+      return result;
     case Select::byte_0:
     case Select::byte_1:
     case Select::byte_2:
@@ -228,19 +242,23 @@ void store_result(Wave& w, const Operation* op, const u32* result, u64 active) {
   const Modifiers* m = op->modifiers;
   const bool keeps = op->flags & flag_preserve_high;
   if (m == nullptr && !keeps) {
-    if (active == w.all_lanes) std::memcpy(destination, result, dwords * row_lanes * sizeof(u32));
-    else blend(w, destination, result, dwords, active);
+    if (active == w.all_lanes)
+      std::memcpy(destination, result, dwords * row_lanes * sizeof(u32));
+    else
+      blend(w, destination, result, dwords, active);
     return;
   }
   alignas(64) u32 changed[2 * row_lanes];
   std::memcpy(changed, result, dwords * row_lanes * sizeof(u32));
   bool to_high = false;
   if (m != nullptr) {
-    if (m->clamp || m->output_scale) clamp_rows(changed, op->instruction->result[0], m->output_scale, m->clamp, w.lanes);
+    if (m->clamp || m->output_scale)
+      clamp_rows(changed, op->instruction->result[0], m->output_scale, m->clamp, w.lanes);
     if (m->sdwa && m->destination_select != Select::dword)
-      for (unsigned i = 0; i < w.lanes; ++i) changed[i] = place_part(destination[i], changed[i], m->destination_select, m->unused);
-    to_high = m->has_op_sel && !(op->instruction->flags & instruction_packed) && is_16_bit(op->instruction->result[0]) &&
-              (m->op_sel >> 3 & 1);
+      for (unsigned i = 0; i < w.lanes; ++i)
+        changed[i] = place_part(destination[i], changed[i], m->destination_select, m->unused);
+    to_high = m->has_op_sel && !(op->instruction->flags & instruction_packed) &&
+              is_16_bit(op->instruction->result[0]) && (m->op_sel >> 3 & 1);
   }
   if (to_high)
     for (unsigned i = 0; i < w.lanes; ++i) changed[i] = (changed[i] << 16) | (destination[i] & 0xffffu);
@@ -265,7 +283,8 @@ const Operation* run_indexed(Wave& w, const Operation* op) {
   indexed.source = op->source;
   const unsigned offset = w.s[reg_m0] & 0xffu;
   const auto move = [&](Operand& o, unsigned bit) {
-    if ((w.index_mode >> bit & 1) && o.kind == OperandKind::vector) o.index = static_cast<u16>((o.index + offset) % max_lane_registers);
+    if ((w.index_mode >> bit & 1) && o.kind == OperandKind::vector)
+      o.index = static_cast<u16>((o.index + offset) % max_lane_registers);
   };
   for (unsigned k = 0; k < 3; ++k) move(indexed.source[k], k);
   move(indexed.destination, 3);
@@ -282,7 +301,8 @@ const Operation* run_indexed(Wave& w, const Operation* op) {
 
 const Operation* run_valu(Wave& w, const Operation* op) {
   ++w.engine->counters.valu;
-  if (w.index_mode != 0) [[unlikely]] return run_indexed(w, op);
+  if (w.index_mode != 0) [[unlikely]]
+    return run_indexed(w, op);
   const u32* sources[4];
   u64 active = w.exec();
   if (op->modifiers == nullptr && w.mode_is_default) [[likely]] {

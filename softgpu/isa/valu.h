@@ -1,7 +1,7 @@
 // Vector instructions as loops over rows: how lanes are read and written, and the drivers around the loops.
 //
-// A row function computes all lanes, active or not: no vector instruction can fault, and one loop without conditions is what
-// the compiler turns into vector code. The driver then stores only the active lanes.
+// A row function computes all lanes, active or not: no vector instruction can fault, and one loop without conditions is
+// what the compiler turns into vector code. The driver then stores only the active lanes.
 #pragma once
 
 #include <utility>
@@ -13,13 +13,13 @@ namespace kerncap::softgpu::isa {
 template <class T>
 struct Lane;
 
-#define KERNCAP_LANE32(T, TYPE)                                                                     \
-  template <>                                                                                       \
-  struct Lane<T> {                                                                                  \
-    static constexpr Type type = TYPE;                                                              \
-    static constexpr unsigned dwords = 1;                                                           \
-    static T load(const u32* p, unsigned i) { return std::bit_cast<T>(p[i]); }                      \
-    static void store(u32* p, unsigned i, T value) { p[i] = std::bit_cast<u32>(value); }            \
+#define KERNCAP_LANE32(T, TYPE)                                                          \
+  template <>                                                                            \
+  struct Lane<T> {                                                                       \
+    static constexpr Type type = TYPE;                                                   \
+    static constexpr unsigned dwords = 1;                                                \
+    static T load(const u32* p, unsigned i) { return std::bit_cast<T>(p[i]); }           \
+    static void store(u32* p, unsigned i, T value) { p[i] = std::bit_cast<u32>(value); } \
   };
 KERNCAP_LANE32(u32, Type::u32_)
 KERNCAP_LANE32(i32, Type::i32_)
@@ -27,17 +27,17 @@ KERNCAP_LANE32(float, Type::f32_)
 KERNCAP_LANE32(b32, Type::b32_)
 #undef KERNCAP_LANE32
 
-#define KERNCAP_LANE64(T, TYPE)                                                                     \
-  template <>                                                                                       \
-  struct Lane<T> {                                                                                  \
-    static constexpr Type type = TYPE;                                                              \
-    static constexpr unsigned dwords = 2;                                                           \
+#define KERNCAP_LANE64(T, TYPE)                                                                              \
+  template <>                                                                                                \
+  struct Lane<T> {                                                                                           \
+    static constexpr Type type = TYPE;                                                                       \
+    static constexpr unsigned dwords = 2;                                                                    \
     static T load(const u32* p, unsigned i) { return std::bit_cast<T>(p[i] | u64{p[i + row_lanes]} << 32); } \
-    static void store(u32* p, unsigned i, T value) {                                                \
-      const u64 bits = std::bit_cast<u64>(value);                                                   \
-      p[i] = static_cast<u32>(bits);                                                                \
-      p[i + row_lanes] = static_cast<u32>(bits >> 32);                                              \
-    }                                                                                               \
+    static void store(u32* p, unsigned i, T value) {                                                         \
+      const u64 bits = std::bit_cast<u64>(value);                                                            \
+      p[i] = static_cast<u32>(bits);                                                                         \
+      p[i + row_lanes] = static_cast<u32>(bits >> 32);                                                       \
+    }                                                                                                        \
   };
 KERNCAP_LANE64(u64, Type::u64_)
 KERNCAP_LANE64(i64, Type::i64_)
@@ -45,13 +45,13 @@ KERNCAP_LANE64(double, Type::f64_)
 KERNCAP_LANE64(b64, Type::b64_)
 #undef KERNCAP_LANE64
 
-#define KERNCAP_LANE16(T, TYPE)                                                                       \
-  template <>                                                                                         \
-  struct Lane<T> {                                                                                    \
-    static constexpr Type type = TYPE;                                                                \
-    static constexpr unsigned dwords = 1;                                                             \
-    static T load(const u32* p, unsigned i) { return std::bit_cast<T>(static_cast<u16>(p[i])); }      \
-    static void store(u32* p, unsigned i, T value) { p[i] = std::bit_cast<u16>(value); }              \
+#define KERNCAP_LANE16(T, TYPE)                                                                  \
+  template <>                                                                                    \
+  struct Lane<T> {                                                                               \
+    static constexpr Type type = TYPE;                                                           \
+    static constexpr unsigned dwords = 1;                                                        \
+    static T load(const u32* p, unsigned i) { return std::bit_cast<T>(static_cast<u16>(p[i])); } \
+    static void store(u32* p, unsigned i, T value) { p[i] = std::bit_cast<u16>(value); }         \
   };
 KERNCAP_LANE16(u16, Type::u16_)
 KERNCAP_LANE16(i16, Type::i16_)
@@ -88,9 +88,7 @@ template <>
 struct Lane<pair_half> {
   static constexpr Type type = Type::pk_f16;
   static constexpr unsigned dwords = 1;
-  static pair_half load(const u32* p, unsigned i) {
-    return {{static_cast<u16>(p[i])}, {static_cast<u16>(p[i] >> 16)}};
-  }
+  static pair_half load(const u32* p, unsigned i) { return {{static_cast<u16>(p[i])}, {static_cast<u16>(p[i] >> 16)}}; }
   static void store(u32* p, unsigned i, pair_half v) { p[i] = v.low.bits | u32{v.high.bits} << 16; }
 };
 template <>
@@ -112,8 +110,10 @@ constexpr unsigned dwords_of(Type type) {
     case Type::i64_:
     case Type::f64_:
     case Type::b64_:
-    case Type::pk_f32: return 2;
-    default: return 1;
+    case Type::pk_f32:
+      return 2;
+    default:
+      return 1;
   }
 }
 
@@ -171,8 +171,10 @@ Instruction lanewise(F, const char* name, unsigned flags = 0) {
   row.result = {Types::result, Type::none};
   row.sources = Types::sources;
   row.flags = static_cast<u16>(flags);
-  if (Types::is_f64) row.flags |= instruction_f64_mode;
-  else if (Types::is_f32) row.flags |= instruction_f32_mode;
+  if (Types::is_f64)
+    row.flags |= instruction_f64_mode;
+  else if (Types::is_f32)
+    row.flags |= instruction_f32_mode;
   return row;
 }
 // ... and for one with its own execute function.
@@ -185,7 +187,8 @@ inline const Operation* following(const Operation* op) { return op + op->dwords;
 const u32* spread(const Wave& w, const Operand& o, u32* into);
 inline const u32* plain_source(Wave& w, const Operation* op, unsigned k) {
   const Operand& o = op->source[k];
-  if (o.kind == OperandKind::vector) [[likely]] return w.row(o.index);
+  if (o.kind == OperandKind::vector) [[likely]]
+    return w.row(o.index);
   if (o.kind == OperandKind::constant) return o.row;
   return spread(w, o, w.engine->temporary[k]);
 }

@@ -17,17 +17,19 @@ struct TestTarget {
   const char* processor;
   bool wave32;
 };
-inline void PrintTo(const TestTarget& target, std::ostream* out) { *out << target.processor << (target.wave32 ? "_w32" : "_w64"); }
+inline void PrintTo(const TestTarget& target, std::ostream* out) {
+  *out << target.processor << (target.wave32 ? "_w32" : "_w64");
+}
 
 inline std::string test_target_name(const testing::TestParamInfo<TestTarget>& each) {
   return std::string(each.param.processor) + (each.param.wave32 ? "_w32" : "_w64");
 }
-#define KERNCAP_FOR_ALL_TARGETS(SUITE)                                                                             \
-  INSTANTIATE_TEST_SUITE_P(all, SUITE,                                                                             \
-                           testing::Values(TestTarget{"gfx90a", false}, TestTarget{"gfx942", false},               \
-                                           TestTarget{"gfx1030", true}, TestTarget{"gfx1030", false},              \
-                                           TestTarget{"gfx1100", true}, TestTarget{"gfx1100", false}),             \
-                           test_target_name)
+#define KERNCAP_FOR_ALL_TARGETS(SUITE)                                                                          \
+  INSTANTIATE_TEST_SUITE_P(                                                                                     \
+      all, SUITE,                                                                                               \
+      testing::Values(TestTarget{"gfx90a", false}, TestTarget{"gfx942", false}, TestTarget{"gfx1030", true},    \
+                      TestTarget{"gfx1030", false}, TestTarget{"gfx1100", true}, TestTarget{"gfx1100", false}), \
+      test_target_name)
 
 // Numbers where things go wrong, then random ones.
 template <class T>
@@ -36,23 +38,59 @@ T interesting(std::mt19937_64& random) {
   Bits bits = static_cast<Bits>(random());
   const unsigned kind = static_cast<unsigned>(random() % 4);
   if constexpr (std::is_same_v<T, float>) {
-    constexpr u32 special[] = {0, 0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x7f800001u, 0xffc12345u,
-                               1, 0x807fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x3f000000u, 0x40490fdbu, 0x4f000000u, 0xcf000000u, 0x5f000000u};
-    if (kind == 0) bits = special[random() % std::size(special)];
-    else if (kind < 3) bits = std::bit_cast<u32>(static_cast<float>(static_cast<i32>(random())) * std::ldexp(1.0f, -static_cast<int>(random() % 40)));
+    constexpr u32 special[] = {0,           0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u,
+                               0xff800000u, 0x7fc00000u, 0x7f800001u, 0xffc12345u, 1,
+                               0x807fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x3f000000u,
+                               0x40490fdbu, 0x4f000000u, 0xcf000000u, 0x5f000000u};
+    if (kind == 0)
+      bits = special[random() % std::size(special)];
+    else if (kind < 3)
+      bits = std::bit_cast<u32>(static_cast<float>(static_cast<i32>(random())) *
+                                std::ldexp(1.0f, -static_cast<int>(random() % 40)));
   } else if constexpr (std::is_same_v<T, double>) {
-    constexpr u64 special[] = {0, 1ull << 63, 0x3ff0000000000000u, 0xbff0000000000000u, 0x7ff0000000000000u, 0xfff0000000000000u, 0x7ff8000000000000u,
-                               0x7ff0000000000001u, 1, 0x800fffffffffffffu, 0x0010000000000000u, 0x7fefffffffffffffu, 0x3fe0000000000000u, 0x41e0000000000000u};
-    if (kind == 0) bits = special[random() % std::size(special)];
-    else if (kind < 3) bits = std::bit_cast<u64>(static_cast<double>(static_cast<i64>(random())) * std::ldexp(1.0, -static_cast<int>(random() % 80)));
+    constexpr u64 special[] = {0,
+                               1ull << 63,
+                               0x3ff0000000000000u,
+                               0xbff0000000000000u,
+                               0x7ff0000000000000u,
+                               0xfff0000000000000u,
+                               0x7ff8000000000000u,
+                               0x7ff0000000000001u,
+                               1,
+                               0x800fffffffffffffu,
+                               0x0010000000000000u,
+                               0x7fefffffffffffffu,
+                               0x3fe0000000000000u,
+                               0x41e0000000000000u};
+    if (kind == 0)
+      bits = special[random() % std::size(special)];
+    else if (kind < 3)
+      bits = std::bit_cast<u64>(static_cast<double>(static_cast<i64>(random())) *
+                                std::ldexp(1.0, -static_cast<int>(random() % 80)));
   } else if constexpr (std::is_same_v<T, half>) {
-    constexpr u16 special[] = {0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 1, 0x83ff, 0x0400, 0x7bff, 0x3800};
+    constexpr u16 special[] = {0,      0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e00,
+                               0x7c01, 1,      0x83ff, 0x0400, 0x7bff, 0x3800};
     if (kind == 0) bits = special[random() % std::size(special)];
   } else {
     constexpr unsigned size = sizeof(T) * 8;
-    const Bits special[] = {0, 1, 2, static_cast<Bits>(~Bits{0}), static_cast<Bits>(Bits{1} << (size - 1)), static_cast<Bits>((Bits{1} << (size - 1)) - 1), 31, 32, 33, 0x7f, 0x80, 0xff, 16, 64};
-    if (kind == 0) bits = special[random() % std::size(special)];
-    else if (kind == 1) bits = static_cast<Bits>(bits >> (random() % size));
+    const Bits special[] = {0,
+                            1,
+                            2,
+                            static_cast<Bits>(~Bits{0}),
+                            static_cast<Bits>(Bits{1} << (size - 1)),
+                            static_cast<Bits>((Bits{1} << (size - 1)) - 1),
+                            31,
+                            32,
+                            33,
+                            0x7f,
+                            0x80,
+                            0xff,
+                            16,
+                            64};
+    if (kind == 0)
+      bits = special[random() % std::size(special)];
+    else if (kind == 1)
+      bits = static_cast<Bits>(bits >> (random() % size));
   }
   return std::bit_cast<T>(bits);
 }
@@ -82,8 +120,10 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
 
   template <class T>
   static std::string registers(unsigned first, char kind = 'v') {
-    if constexpr (Lane<T>::dwords == 2) return fmt::format("{}[{}:{}]", kind, first, first + 1);
-    else return fmt::format("{}{}", kind, first);
+    if constexpr (Lane<T>::dwords == 2)
+      return fmt::format("{}[{}:{}]", kind, first, first + 1);
+    else
+      return fmt::format("{}{}", kind, first);
   }
 
   template <class Signature, class F>
@@ -91,7 +131,8 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
     Checker<Signature>::run(*this, name, other_name, "", expected);
   }
   template <class Signature, class F>
-  void check_suffix(const std::string& name, const std::string& suffix, F expected, const std::string& other_name = "") {
+  void check_suffix(const std::string& name, const std::string& suffix, F expected,
+                    const std::string& other_name = "") {
     Checker<Signature>::run(*this, name, other_name, suffix, expected);
   }
 
@@ -103,7 +144,8 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
     static constexpr unsigned first_source = 8;  // v[8:9], v[10:11], v[12:13]; s as well
 
     template <class F>
-    static void run(VectorCheck& test, const std::string& name, const std::string& other_name, const std::string& suffix, F expected) {
+    static void run(VectorCheck& test, const std::string& name, const std::string& other_name,
+                    const std::string& suffix, F expected) {
       bool any = false;
       for (const auto& candidate : {name, other_name}) {
         if (candidate.empty()) continue;
@@ -111,7 +153,8 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
         // All in registers; each one scalar; destination over the first source.
         any |= one(test, candidate, tail, expected, -1, 0);
         if (!any) continue;
-        for (int scalar = 0; scalar < static_cast<int>(count); ++scalar) one(test, candidate, tail, expected, scalar, 0);
+        for (int scalar = 0; scalar < static_cast<int>(count); ++scalar)
+          one(test, candidate, tail, expected, scalar, 0);
         one(test, candidate, tail, expected, -1, first_source);
         break;
       }
@@ -119,7 +162,8 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
     }
 
     template <class F>
-    static bool one(VectorCheck& test, const std::string& name, const std::string& tail, F expected, int scalar, unsigned destination) {
+    static bool one(VectorCheck& test, const std::string& name, const std::string& tail, F expected, int scalar,
+                    unsigned destination) {
       std::string text = name + " " + registers<R>(destination);
       unsigned k = 0;
       ((text += ", " + registers<A>(first_source + 2 * k, static_cast<int>(k) == scalar ? 's' : 'v'), ++k), ...);
@@ -128,7 +172,8 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
     }
 
     template <class F, std::size_t... k>
-    static bool execute(VectorCheck& test, const std::string& text, F expected, int scalar, unsigned destination, std::index_sequence<k...>) {
+    static bool execute(VectorCheck& test, const std::string& text, F expected, int scalar, unsigned destination,
+                        std::index_sequence<k...>) {
       InstructionBench& bench = test.bench;
       const bool small = sizeof(R) == 2;
       for (int round = 0; round < 6; ++round) {
@@ -138,12 +183,14 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
         std::vector<std::tuple<A...>> inputs(row_lanes);
         for (unsigned lane = 0; lane < row_lanes; ++lane) {
           inputs[lane] = {interesting<A>(test.random)...};
-          (put<std::tuple_element_t<k, std::tuple<A...>>>(test, std::get<k>(inputs[lane]), first_source + 2 * k, lane), ...);
+          (put<std::tuple_element_t<k, std::tuple<A...>>>(test, std::get<k>(inputs[lane]), first_source + 2 * k, lane),
+           ...);
         }
         if (scalar >= 0) {
           for (unsigned lane = 0; lane < row_lanes; ++lane)
             ((static_cast<int>(k) == scalar ? void(std::get<k>(inputs[lane]) = std::get<k>(inputs[0])) : void()), ...);
-          ((static_cast<int>(k) == scalar ? put_scalar(bench, std::get<k>(inputs[0]), first_source + 2 * k) : void()), ...);
+          ((static_cast<int>(k) == scalar ? put_scalar(bench, std::get<k>(inputs[0]), first_source + 2 * k) : void()),
+           ...);
         }
         std::vector<u32> before(2 * row_lanes);
         if (destination != first_source)
@@ -156,14 +203,16 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
           const u32* result = bench.v(destination);
           if (!(mask >> lane & 1)) {
             for (unsigned d = 0; d < Lane<R>::dwords; ++d)
-              EXPECT_EQ(result[lane + d * row_lanes], before[lane + d * row_lanes]) << text << ": inactive lane " << lane;
+              EXPECT_EQ(result[lane + d * row_lanes], before[lane + d * row_lanes])
+                  << text << ": inactive lane " << lane;
             continue;
           }
           const R got = Lane<R>::load(result, lane), wanted = expected(std::get<k>(inputs[lane])...);
           if (!same_result(got, wanted)) {
             std::string values;
             ((values += fmt::format(" {:#x}", bits(std::get<k>(inputs[lane])))), ...);
-            ADD_FAILURE() << text << " lane " << lane << ": got " << fmt::format("{:#x}, wanted {:#x}, inputs{}", bits(got), bits(wanted), values);
+            ADD_FAILURE() << text << " lane " << lane << ": got "
+                          << fmt::format("{:#x}, wanted {:#x}, inputs{}", bits(got), bits(wanted), values);
             return true;
           }
           if (small && bench.target().preserves_high_half) {
@@ -175,9 +224,12 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
     }
     template <class T>
     static u64 bits(T value) {
-      if constexpr (sizeof(T) == 8) return std::bit_cast<u64>(value);
-      else if constexpr (sizeof(T) == 4) return std::bit_cast<u32>(value);
-      else return std::bit_cast<u16>(value);
+      if constexpr (sizeof(T) == 8)
+        return std::bit_cast<u64>(value);
+      else if constexpr (sizeof(T) == 4)
+        return std::bit_cast<u32>(value);
+      else
+        return std::bit_cast<u16>(value);
     }
     template <class T>
     static void put(VectorCheck& test, T value, unsigned reg, unsigned lane) {

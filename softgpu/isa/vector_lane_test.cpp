@@ -8,7 +8,9 @@ namespace {
 
 class VectorLane : public VectorCheck {
  protected:
-  std::string mask(unsigned reg) const { return GetParam().wave32 ? fmt::format("s{}", reg) : fmt::format("s[{}:{}]", reg, reg + 1); }
+  std::string mask(unsigned reg) const {
+    return GetParam().wave32 ? fmt::format("s{}", reg) : fmt::format("s[{}:{}]", reg, reg + 1);
+  }
   std::string vcc() const { return GetParam().wave32 ? "vcc_lo" : "vcc"; }
   bool rdna() const { return bench.target().major >= 10; }
   u64 all() { return bench.wave().all_lanes; }
@@ -36,7 +38,8 @@ class VectorLane : public VectorCheck {
     for (unsigned i = 0; i < bench.lanes(); ++i) wanted |= u64{static_cast<bool>(holds(a[i], b[i]))} << i;
     EXPECT_EQ(bench.wave().read_mask(20), wanted & exec) << name;
     // v_cmpx: the same into EXEC.
-    const std::string cmpx = "v_cmpx_" + condition + "_" + type + "_e64 " + (rdna() ? "" : mask(20) + ", ") + registers<T>(2) + ", " + registers<T>(4);
+    const std::string cmpx = "v_cmpx_" + condition + "_" + type + "_e64 " + (rdna() ? "" : mask(20) + ", ") +
+                             registers<T>(2) + ", " + registers<T>(4);
     if (bench.run(cmpx)) {
       EXPECT_EQ(bench.wave().exec(), wanted & exec) << cmpx;
     }
@@ -83,7 +86,8 @@ TEST_P(VectorLane, comparisons_write_active_lanes_only) {
 }
 
 TEST_P(VectorLane, class_test_tells_all_ten_classes) {
-  const u32 values[] = {0x7f800001, 0x7fc00000, 0xff800000, 0xbf800000, 0x80000001, 0x80000000, 0, 1, 0x3f800000, 0x7f800000};
+  const u32 values[] = {0x7f800001, 0x7fc00000, 0xff800000, 0xbf800000, 0x80000001,
+                        0x80000000, 0,          1,          0x3f800000, 0x7f800000};
   for (unsigned k = 0; k < 10; ++k) bench.v(1)[k] = values[k];
   for (unsigned bit = 0; bit < 10; ++bit) {
     for (unsigned i = 0; i < row_lanes; ++i) bench.v(2)[i] = 1u << bit;
@@ -98,7 +102,8 @@ TEST_P(VectorLane, select_by_mask) {
   const u64 chosen = random();
   bench.s(20) = static_cast<u32>(chosen), bench.s(21) = static_cast<u32>(chosen >> 32);
   ASSERT_TRUE(bench.run("v_cndmask_b32_e64 v0, v1, -v2, " + mask(20)));
-  for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(bench.v(0)[i], chosen >> i & 1 ? bench.v(2)[i] ^ 0x80000000u : bench.v(1)[i]);
+  for (unsigned i = 0; i < bench.lanes(); ++i)
+    EXPECT_EQ(bench.v(0)[i], chosen >> i & 1 ? bench.v(2)[i] ^ 0x80000000u : bench.v(1)[i]);
   bench.wave().write_mask(reg_vcc, chosen);
   ASSERT_TRUE(bench.run("v_cndmask_b32_e32 v0, 1.0, v2, " + vcc()));
   for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(bench.v(0)[i], chosen >> i & 1 ? bench.v(2)[i] : 0x3f800000u);
@@ -107,19 +112,22 @@ TEST_P(VectorLane, select_by_mask) {
 
 TEST_P(VectorLane, carries) {
   for (int round = 0; round < 4; ++round) {
-    for (unsigned i = 0; i < row_lanes; ++i) bench.v(1)[i] = interesting<u32>(random), bench.v(2)[i] = interesting<u32>(random);
+    for (unsigned i = 0; i < row_lanes; ++i)
+      bench.v(1)[i] = interesting<u32>(random), bench.v(2)[i] = interesting<u32>(random);
     const u64 in = random(), exec = round == 3 ? random() & all() : all();
     bench.set_exec(exec);
     const auto test = [&](const std::string& text, bool uses_carry, auto exact) {
       bench.s(20) = static_cast<u32>(in), bench.s(21) = static_cast<u32>(in >> 32);
       ASSERT_TRUE(bench.run(text)) << text;
       for (unsigned i = 0; i < bench.lanes(); ++i) {
-        const i64 wide = exact(i64{bench.v(1)[i]}, i64{bench.v(2)[i]}, i64{uses_carry ? static_cast<i64>(in >> i & 1) : 0});
+        const i64 wide =
+            exact(i64{bench.v(1)[i]}, i64{bench.v(2)[i]}, i64{uses_carry ? static_cast<i64>(in >> i & 1) : 0});
         const bool active = exec >> i & 1;
         if (active) {
           EXPECT_EQ(bench.v(0)[i], static_cast<u32>(wide)) << text;
         }
-        EXPECT_EQ(bench.wave().read_mask(22) >> i & 1, u64{active && (wide < 0 || wide > 0xffffffffll)}) << text << " lane " << i;
+        EXPECT_EQ(bench.wave().read_mask(22) >> i & 1, u64{active && (wide < 0 || wide > 0xffffffffll)})
+            << text << " lane " << i;
       }
     };
     const std::string out = mask(22), carry_in = mask(20);
@@ -127,16 +135,21 @@ TEST_P(VectorLane, carries) {
     test("v_sub_co_u32 v0, " + out + ", v1, v2", false, [](i64 a, i64 b, i64) { return a - b; });
     test("v_subrev_co_u32 v0, " + out + ", v1, v2", false, [](i64 a, i64 b, i64) { return b - a; });
     const std::string ci = rdna() ? "_co_ci_u32" : "";
-    test((rdna() ? "v_add_co_ci_u32" : "v_addc_co_u32") + std::string("_e64 v0, ") + out + ", v1, v2, " + carry_in, true, [](i64 a, i64 b, i64 c) { return a + b + c; });
-    test((rdna() ? "v_sub_co_ci_u32" : "v_subb_co_u32") + std::string("_e64 v0, ") + out + ", v1, v2, " + carry_in, true, [](i64 a, i64 b, i64 c) { return a - b - c; });
-    test((rdna() ? "v_subrev_co_ci_u32" : "v_subbrev_co_u32") + std::string("_e64 v0, ") + out + ", v1, v2, " + carry_in, true, [](i64 a, i64 b, i64 c) { return b - a - c; });
+    test((rdna() ? "v_add_co_ci_u32" : "v_addc_co_u32") + std::string("_e64 v0, ") + out + ", v1, v2, " + carry_in,
+         true, [](i64 a, i64 b, i64 c) { return a + b + c; });
+    test((rdna() ? "v_sub_co_ci_u32" : "v_subb_co_u32") + std::string("_e64 v0, ") + out + ", v1, v2, " + carry_in,
+         true, [](i64 a, i64 b, i64 c) { return a - b - c; });
+    test(
+        (rdna() ? "v_subrev_co_ci_u32" : "v_subbrev_co_u32") + std::string("_e64 v0, ") + out + ", v1, v2, " + carry_in,
+        true, [](i64 a, i64 b, i64 c) { return b - a - c; });
   }
   bench.set_exec(all());
   for (unsigned i = 0; i < row_lanes; ++i) Lane<u64>::store(bench.v(4), i, i % 2 ? ~u64{0} : random());
   fill(1), fill(2);
   ASSERT_TRUE(bench.run("v_mad_u64_u32 v[6:7], " + mask(22) + ", v1, v2, v[4:5]"));
   for (unsigned i = 0; i < bench.lanes(); ++i) {
-    const unsigned __int128 wide = static_cast<unsigned __int128>(u64{bench.v(1)[i]} * bench.v(2)[i]) + Lane<u64>::load(bench.v(4), i);
+    const unsigned __int128 wide =
+        static_cast<unsigned __int128>(u64{bench.v(1)[i]} * bench.v(2)[i]) + Lane<u64>::load(bench.v(4), i);
     EXPECT_EQ(Lane<u64>::load(bench.v(6), i), static_cast<u64>(wide));
     EXPECT_EQ(bench.wave().read_mask(22) >> i & 1, static_cast<u64>(wide >> 64));
   }
@@ -152,7 +165,11 @@ TEST_P(VectorLane, dpp_controls) {
   };
   const auto row = [](int i, int column) { return column >= 0 && column < 16 ? i / 16 * 16 + column : -1; };
   const std::vector<Control> controls = {
-      {"quad_perm:[3,1,0,2]", [](int i) { const int order[] = {3, 1, 0, 2}; return i / 4 * 4 + order[i % 4]; }},
+      {"quad_perm:[3,1,0,2]",
+       [](int i) {
+         const int order[] = {3, 1, 0, 2};
+         return i / 4 * 4 + order[i % 4];
+       }},
       {"row_shl:3", [&](int i) { return row(i, i % 16 + 3); }},
       {"row_shr:5", [&](int i) { return row(i, i % 16 - 5); }},
       {"row_ror:7", [&](int i) { return row(i, (i % 16 + 9) % 16); }},
@@ -184,7 +201,8 @@ TEST_P(VectorLane, dpp_controls) {
         const bool valid = from >= 0 && (exec >> from & 1);
         const bool enabled = (exec >> i & 1) && i / 16 != 3 && i % 16 / 4 != 1 && (valid || !bound.empty());
         const u32 first = valid ? bench.v(1)[from] : 0, second = bench.v(2)[i];
-        EXPECT_EQ(bench.v(0)[i], enabled ? (is_rdna ? first ^ second : first + second) : 7777u + static_cast<u32>(i)) << text << " lane " << i;
+        EXPECT_EQ(bench.v(0)[i], enabled ? (is_rdna ? first ^ second : first + second) : 7777u + static_cast<u32>(i))
+            << text << " lane " << i;
       }
     }
   }
@@ -201,7 +219,8 @@ TEST_P(VectorLane, sdwa_selects) {
   const auto reset = [&] { std::copy(old.begin(), old.end(), bench.v(0)); };
   const std::string add = rdna() ? "v_add_nc_u32_sdwa" : "v_add_u32_sdwa";
   reset();
-  ASSERT_TRUE(bench.run(add + " v0, v1, sext(v2) dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_3 src1_sel:WORD_1"));
+  ASSERT_TRUE(
+      bench.run(add + " v0, v1, sext(v2) dst_sel:BYTE_1 dst_unused:UNUSED_PRESERVE src0_sel:BYTE_3 src1_sel:WORD_1"));
   for (unsigned i = 0; i < bench.lanes(); ++i) {
     const u32 sum = (bench.v(1)[i] >> 24) + static_cast<u32>(i32{static_cast<i16>(bench.v(2)[i] >> 16)});
     EXPECT_EQ(bench.v(0)[i], (old[i] & 0xffff00ffu) | (sum & 255) << 8);
@@ -216,7 +235,8 @@ TEST_P(VectorLane, sdwa_selects) {
     EXPECT_EQ(bench.v(0)[i], sum << 16 | (sum & 0x80 ? 0xff000000u : 0u));
   }
   ASSERT_TRUE(bench.run("v_cmp_eq_u32_sdwa " + vcc() + ", v1, v2 src0_sel:BYTE_0 src1_sel:BYTE_0"));
-  for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(bench.wave().vcc() >> i & 1, u64{(bench.v(1)[i] & 255) == (bench.v(2)[i] & 255)});
+  for (unsigned i = 0; i < bench.lanes(); ++i)
+    EXPECT_EQ(bench.wave().vcc() >> i & 1, u64{(bench.v(1)[i] & 255) == (bench.v(2)[i] & 255)});
 }
 
 TEST_P(VectorLane, lane_reads_and_writes) {
@@ -275,9 +295,11 @@ TEST_P(VectorLane, permutations_through_the_lds_crossbar) {
   if (rdna()) {
     bench.s(4) = 0x76543210, bench.s(5) = 0x01234567;
     ASSERT_TRUE(bench.run("v_permlane16_b32 v0, v1, s4, s5"));
-    for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(bench.v(0)[i], bench.v(1)[i / 16 * 16 + (i % 16 < 8 ? i % 8 : 7 - i % 8)]);
+    for (unsigned i = 0; i < bench.lanes(); ++i)
+      EXPECT_EQ(bench.v(0)[i], bench.v(1)[i / 16 * 16 + (i % 16 < 8 ? i % 8 : 7 - i % 8)]);
     ASSERT_TRUE(bench.run("v_permlanex16_b32 v0, v1, s4, s5"));
-    for (unsigned i = 0; i < bench.lanes(); ++i) EXPECT_EQ(bench.v(0)[i], bench.v(1)[(i / 16 * 16 + (i % 16 < 8 ? i % 8 : 7 - i % 8)) ^ 16]);
+    for (unsigned i = 0; i < bench.lanes(); ++i)
+      EXPECT_EQ(bench.v(0)[i], bench.v(1)[(i / 16 * 16 + (i % 16 < 8 ? i % 8 : 7 - i % 8)) ^ 16]);
   }
   ++checked;
 }

@@ -24,7 +24,7 @@ struct Access {
   const Operation* failure = nullptr;
 
   unsigned permission() const {
-    return what.kind == MemoryKind::load ? permission_read
+    return what.kind == MemoryKind::load    ? permission_read
            : what.kind == MemoryKind::store ? permission_write
                                             : unsigned{permission_read} | permission_write;
   }
@@ -45,7 +45,8 @@ std::byte* resolve_slowly(Access& access, unsigned lane, u64 address) {
     }
   if (std::byte* whole = e.memory->translate_range(address, bytes, permission)) return whole;
   Staged stage{lane, address, {}};
-  for (unsigned k = 0; k < bytes && access.what.kind == MemoryKind::load; ++k) stage.bytes[k] = *e.translate(address + k, permission_read);
+  for (unsigned k = 0; k < bytes && access.what.kind == MemoryKind::load; ++k)
+    stage.bytes[k] = *e.translate(address + k, permission_read);
   access.staged.push_back(stage);
   return nullptr;
 }
@@ -110,11 +111,15 @@ void resolve_flat(Access& access) {
   u64 global = 0;
   for (u64 rest = access.active; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const u64 address = e.address[lane], aperture = address & ~(aperture_size - 1), offset = address & (aperture_size - 1);
+    const u64 address = e.address[lane], aperture = address & ~(aperture_size - 1),
+              offset = address & (aperture_size - 1);
     if (aperture == lds_aperture) {
       auto& lds = w.workgroup->lds;
-      if (offset + access.what.bytes <= lds.size()) e.pointer[lane] = lds.data() + offset;
-      else e.pointer[lane] = access.what.kind == MemoryKind::load ? const_cast<std::byte*>(zeros.data()) : discarded.data();
+      if (offset + access.what.bytes <= lds.size())
+        e.pointer[lane] = lds.data() + offset;
+      else
+        e.pointer[lane] =
+            access.what.kind == MemoryKind::load ? const_cast<std::byte*>(zeros.data()) : discarded.data();
     } else if (aperture == scratch_aperture) {
       e.pointer[lane] = private_pointer(access, lane, offset);
       if (access.failed) return;
@@ -174,8 +179,9 @@ void resolve_buffer(Access& access) {
     const u64 index = index_row ? index_row[lane] : 0, offset = u64{offset_row ? offset_row[lane] : 0} + op->immediate;
     // Raw buffers (stride 0, or no index): bytes against num_records; structured ones: the record number.
     const bool structured = stride != 0 && idxen;
-    const bool in_bounds = structured ? index < records && offset + access.what.bytes <= std::max<u64>(stride, 1)
-                                      : offset + access.what.bytes <= (stride != 0 ? u64{records} * stride : u64{records});
+    const bool in_bounds = structured
+                               ? index < records && offset + access.what.bytes <= std::max<u64>(stride, 1)
+                               : offset + access.what.bytes <= (stride != 0 ? u64{records} * stride : u64{records});
     if (in_bounds) {
       inside |= u64{1} << lane;
       e.address[lane] = base + scalar + index * stride + offset;
@@ -187,7 +193,8 @@ void resolve_buffer(Access& access) {
   if (access.what.kind == MemoryKind::load || (access.what.kind == MemoryKind::atomic && (op->flags & flag_glc))) {
     // What is out of bounds reads as zero.
     u32* result = w.row(op->destination.index);
-    const unsigned dwords = access.what.kind == MemoryKind::load ? std::max(1, access.what.bytes / 4) : op->destination.dwords;
+    const unsigned dwords =
+        access.what.kind == MemoryKind::load ? std::max(1, access.what.bytes / 4) : op->destination.dwords;
     for_lanes(requested & ~inside, [&](unsigned lane) {
       for (unsigned d = 0; d < dwords; ++d) result[d * row_lanes + lane] = 0;
     });
@@ -229,8 +236,12 @@ const Operation* run_memory(Wave& w, const Operation* op) {
       flat_addresses(w, op);
       resolve_flat(access);
       break;
-    case AddressMode::scratch: resolve_scratch(access); break;
-    case AddressMode::buffer: resolve_buffer(access); break;
+    case AddressMode::scratch:
+      resolve_scratch(access);
+      break;
+    case AddressMode::buffer:
+      resolve_buffer(access);
+      break;
   }
   if (access.failed) return access.failure;
   if (access.what.kind == MemoryKind::atomic)
@@ -248,7 +259,8 @@ const Operation* run_memory(Wave& w, const Operation* op) {
   if (access.what.kind != MemoryKind::load) {
     e.counters.bytes_written += moved;
     for (const Staged& stage : access.staged)
-      for (unsigned k = 0; k < access.what.bytes; ++k) *e.translate(stage.address + k, permission_write) = stage.bytes[k];
+      for (unsigned k = 0; k < access.what.bytes; ++k)
+        *e.translate(stage.address + k, permission_write) = stage.bytes[k];
   }
   return following(op);
 }

@@ -18,8 +18,8 @@ inline constexpr u32 scratch_descriptor_high = 0x8000u | 0x2bceu;
 
 struct MemoryAccess {
   MemoryKind kind;
-  u8 bytes;          // accessed per lane
-  MoveData move;     // result is nullptr when nothing is returned
+  u8 bytes;       // accessed per lane
+  MoveData move;  // result is nullptr when nothing is returned
 };
 
 // Calls visit(lane) for each lane of the mask, in order.

@@ -43,9 +43,12 @@ void load_narrow(u64 active, std::byte* const* pointers, u32* result, const u32*
     T narrow;
     std::memcpy(&narrow, pointers[i], sizeof narrow);
     const u32 value = static_cast<u32>(static_cast<i32>(narrow));
-    if constexpr (half == Half::whole) result[i] = value;
-    else if constexpr (half == Half::low) result[i] = (result[i] & 0xffff0000u) | (value & 0xffffu);
-    else result[i] = (result[i] & 0xffffu) | value << 16;
+    if constexpr (half == Half::whole)
+      result[i] = value;
+    else if constexpr (half == Half::low)
+      result[i] = (result[i] & 0xffff0000u) | (value & 0xffffu);
+    else
+      result[i] = (result[i] & 0xffffu) | value << 16;
   });
 }
 template <class T, unsigned shift>
@@ -58,8 +61,10 @@ void store_narrow(u64 active, std::byte* const* pointers, u32*, const u32* data)
 
 template <class T>
 T lane_value(const u32* rows, unsigned i) {
-  if constexpr (sizeof(T) == 8) return std::bit_cast<T>(rows[i] | u64{rows[i + row_lanes]} << 32);
-  else return std::bit_cast<T>(rows[i]);
+  if constexpr (sizeof(T) == 8)
+    return std::bit_cast<T>(rows[i] | u64{rows[i + row_lanes]} << 32);
+  else
+    return std::bit_cast<T>(rows[i]);
 }
 template <class T>
 void put_lane(u32* rows, unsigned i, T value) {
@@ -142,8 +147,8 @@ std::span<const Instruction> memory_instructions() {
       memory("store_byte_d16_hi", MemoryKind::store, 1, &store_narrow<u8, 16>),
       memory("store_short", MemoryKind::store, 2, &store_narrow<u16, 0>),
       memory("store_short_d16_hi", MemoryKind::store, 2, &store_narrow<u16, 16>),
-#define KERNCAP_ATOMIC(NAME, T, WIDE, F)                                                           \
-  memory("atomic_" NAME, MemoryKind::atomic, 4, &isa::atomic<T, &F<T>>),                           \
+#define KERNCAP_ATOMIC(NAME, T, WIDE, F)                                 \
+  memory("atomic_" NAME, MemoryKind::atomic, 4, &isa::atomic<T, &F<T>>), \
       memory("atomic_" NAME "_x2", MemoryKind::atomic, 8, &isa::atomic<WIDE, &F<WIDE>>)
       KERNCAP_ATOMIC("add", u32, u64, atomic_add),
       KERNCAP_ATOMIC("sub", u32, u64, atomic_sub),

@@ -58,30 +58,42 @@ Axis major_axis(float x, float y, float z) {
 }
 float cube_face(float x, float y, float z) {
   switch (major_axis(x, y, z)) {
-    case Axis::z: return z < 0 ? 5.0f : 4.0f;
-    case Axis::y: return y < 0 ? 3.0f : 2.0f;
-    default: return x < 0 ? 1.0f : 0.0f;
+    case Axis::z:
+      return z < 0 ? 5.0f : 4.0f;
+    case Axis::y:
+      return y < 0 ? 3.0f : 2.0f;
+    default:
+      return x < 0 ? 1.0f : 0.0f;
   }
 }
 float cube_major(float x, float y, float z) {
   switch (major_axis(x, y, z)) {
-    case Axis::z: return 2.0f * z;
-    case Axis::y: return 2.0f * y;
-    default: return 2.0f * x;
+    case Axis::z:
+      return 2.0f * z;
+    case Axis::y:
+      return 2.0f * y;
+    default:
+      return 2.0f * x;
   }
 }
 float cube_s(float x, float y, float z) {
   switch (major_axis(x, y, z)) {
-    case Axis::z: return z < 0 ? -x : x;
-    case Axis::y: return x;
-    default: return x < 0 ? z : -z;
+    case Axis::z:
+      return z < 0 ? -x : x;
+    case Axis::y:
+      return x;
+    default:
+      return x < 0 ? z : -z;
   }
 }
 float cube_t(float x, float y, float z) {
   switch (major_axis(x, y, z)) {
-    case Axis::z: return -y;
-    case Axis::y: return y < 0 ? -z : z;
-    default: return -y;
+    case Axis::z:
+      return -y;
+    case Axis::y:
+      return y < 0 ? -z : z;
+    default:
+      return -y;
   }
 }
 
@@ -117,9 +129,12 @@ std::span<const Instruction> float_instructions() {
       lanewise<F3>([](float a, float b, float c) { return mad(a, b, c); }, "v_madak_f32"),
       lanewise<F3>([](float a, float k, float b) { return mad(a, k, b); }, "v_madmk_f32"),
       lanewise<F3>([](float a, float b, float c) { return legacy_multiply(a, b) + c; }, "v_mad_legacy_f32"),
-      lanewise<F3>([](float a, float b, float c) { return a == 0.0f || b == 0.0f ? c : std::fma(a, b, c); }, "v_fma_dx9_zero_f32"),
-      lanewise<F3>([](float a, float b, float c) { return a == 0.0f || b == 0.0f ? c : std::fma(a, b, c); }, "v_fmac_dx9_zero_f32", accumulates),
-      lanewise<F3>([](float a, float b, float c) { return legacy_multiply(a, b) + c; }, "v_mac_legacy_f32", accumulates),
+      lanewise<F3>([](float a, float b, float c) { return a == 0.0f || b == 0.0f ? c : std::fma(a, b, c); },
+                   "v_fma_dx9_zero_f32"),
+      lanewise<F3>([](float a, float b, float c) { return a == 0.0f || b == 0.0f ? c : std::fma(a, b, c); },
+                   "v_fmac_dx9_zero_f32", accumulates),
+      lanewise<F3>([](float a, float b, float c) { return legacy_multiply(a, b) + c; }, "v_mac_legacy_f32",
+                   accumulates),
       lanewise<F1>([](float a) { return 1.0f / a; }, "v_rcp_f32"),
       lanewise<F1>([](float a) { return 1.0f / a; }, "v_rcp_iflag_f32"),
       lanewise<F1>([](float a) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(a))); }, "v_rsq_f32"),
@@ -143,12 +158,16 @@ std::span<const Instruction> float_instructions() {
       lanewise<F3>([](float a, float b, float c) { return cube_major(a, b, c); }, "v_cubema_f32"),
       lanewise<F3>([](float a, float b, float c) { return cube_s(a, b, c); }, "v_cubesc_f32"),
       lanewise<F3>([](float a, float b, float c) { return cube_t(a, b, c); }, "v_cubetc_f32"),
-      lanewise<float(float, float, float)>([](float a, float b, float c) {
-        // v_mullit: like legacy multiplication, with -FLT_MAX where the third is not positive or a NaN is around.
-        constexpr float lowest = std::numeric_limits<float>::lowest();
-        if (b == lowest || b == -std::numeric_limits<float>::infinity() || std::isnan(b) || c <= 0.0f || std::isnan(c)) return lowest;
-        return legacy_multiply(a, b);
-      }, "v_mullit_f32"),
+      lanewise<float(float, float, float)>(
+          [](float a, float b, float c) {
+            // v_mullit: like legacy multiplication, with -FLT_MAX where the third is not positive or a NaN is around.
+            constexpr float lowest = std::numeric_limits<float>::lowest();
+            if (b == lowest || b == -std::numeric_limits<float>::infinity() || std::isnan(b) || c <= 0.0f ||
+                std::isnan(c))
+              return lowest;
+            return legacy_multiply(a, b);
+          },
+          "v_mullit_f32"),
       // f64
       lanewise<D2>([](double a, double b) { return a + b; }, "v_add_f64"),
       lanewise<D2>([](double a, double b) { return a * b; }, "v_mul_f64"),
@@ -168,7 +187,8 @@ std::span<const Instruction> float_instructions() {
       lanewise<i32(double)>([](double a) { return exponent_of(a); }, "v_frexp_exp_i32_f64"),
       lanewise<D1>([](double a) { return mantissa_of(a); }, "v_frexp_mant_f64"),
       lanewise<D3>([](double a, double b, double c) { return divide_fixup(a, b, c); }, "v_div_fixup_f64"),
-      lanewise<double(double, u32)>([](double a, u32 b) { return trigonometric_preoperation(a, b); }, "v_trig_preop_f64"),
+      lanewise<double(double, u32)>([](double a, u32 b) { return trigonometric_preoperation(a, b); },
+                                    "v_trig_preop_f64"),
   };
   return *table;
 }

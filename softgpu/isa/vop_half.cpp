@@ -58,26 +58,34 @@ std::span<const Instruction> half_instructions() {
       lanewise<H1>([](half a) { return h(std::trunc(f(a))); }, "v_trunc_f16"),
       lanewise<H1>([](half a) { return h(round_even(f(a))); }, "v_rndne_f16"),
       lanewise<H1>([](half a) { return h(fraction(f(a))); }, "v_fract_f16"),
-      lanewise<half(half, i16)>([](half a, i16 e) { return double_to_half(std::ldexp(static_cast<double>(f(a)), e)); }, "v_ldexp_f16"),
-      lanewise<i16(half)>([](half a) {
-        const float x = f(a);
-        if (std::isnan(x) || std::isinf(x) || x == 0) return i16{0};
-        int e = 0;
-        static_cast<void>(std::frexp(x, &e));
-        return static_cast<i16>(e);
-      }, "v_frexp_exp_i16_f16"),
-      lanewise<H1>([](half a) {
-        const float x = f(a);
-        if (std::isnan(x) || std::isinf(x)) return a;
-        int e = 0;
-        return h(std::frexp(x, &e));
-      }, "v_frexp_mant_f16"),
+      lanewise<half(half, i16)>([](half a, i16 e) { return double_to_half(std::ldexp(static_cast<double>(f(a)), e)); },
+                                "v_ldexp_f16"),
+      lanewise<i16(half)>(
+          [](half a) {
+            const float x = f(a);
+            if (std::isnan(x) || std::isinf(x) || x == 0) return i16{0};
+            int e = 0;
+            static_cast<void>(std::frexp(x, &e));
+            return static_cast<i16>(e);
+          },
+          "v_frexp_exp_i16_f16"),
+      lanewise<H1>(
+          [](half a) {
+            const float x = f(a);
+            if (std::isnan(x) || std::isinf(x)) return a;
+            int e = 0;
+            return h(std::frexp(x, &e));
+          },
+          "v_frexp_mant_f16"),
       lanewise<H3>([](half a, half b, half c) { return h(divide_fixup(f(a), f(b), f(c))); }, "v_div_fixup_f16", keeps),
       lanewise<H3>([](half a, half b, half c) { return h(divide_fixup(f(a), f(b), f(c))); }, "v_div_fixup_legacy_f16"),
-      lanewise<float(pair_half, pair_half, float)>([](pair_half a, pair_half b, float c) { return half_dot2(a, b, c); }, "v_dot2acc_f32_f16", accumulates),
-      lanewise<pair_half(pair_half, pair_half, pair_half)>([](pair_half a, pair_half b, pair_half c) {
-        return pair_half{half_fma(a.low, b.low, c.low), half_fma(a.high, b.high, c.high)};
-      }, "v_pk_fmac_f16", accumulates),
+      lanewise<float(pair_half, pair_half, float)>([](pair_half a, pair_half b, float c) { return half_dot2(a, b, c); },
+                                                   "v_dot2acc_f32_f16", accumulates),
+      lanewise<pair_half(pair_half, pair_half, pair_half)>(
+          [](pair_half a, pair_half b, pair_half c) {
+            return pair_half{half_fma(a.low, b.low, c.low), half_fma(a.high, b.high, c.high)};
+          },
+          "v_pk_fmac_f16", accumulates),
   };
   return *table;
 }

@@ -65,9 +65,19 @@ const Operation* carry(Wave& w, const Operation* op) {
   put_mask(w, op->destination2, flags & active);
   return following(op);
 }
-constexpr auto add = [](u32 a, u32 b, u32 c, u32& r) { const u64 s = u64{a} + b + c; r = static_cast<u32>(s); return (s >> 32) != 0; };
-constexpr auto subtract = [](u32 a, u32 b, u32 c, u32& r) { r = a - b - c; return u64{b} + c > a; };
-constexpr auto reverse_subtract = [](u32 a, u32 b, u32 c, u32& r) { r = b - a - c; return u64{a} + c > b; };
+constexpr auto add = [](u32 a, u32 b, u32 c, u32& r) {
+  const u64 s = u64{a} + b + c;
+  r = static_cast<u32>(s);
+  return (s >> 32) != 0;
+};
+constexpr auto subtract = [](u32 a, u32 b, u32 c, u32& r) {
+  r = a - b - c;
+  return u64{b} + c > a;
+};
+constexpr auto reverse_subtract = [](u32 a, u32 b, u32 c, u32& r) {
+  r = b - a - c;
+  return u64{a} + c > b;
+};
 
 template <class T>
 const Operation* run_divide_scale(Wave& w, const Operation* op) {
@@ -79,7 +89,9 @@ const Operation* run_divide_scale(Wave& w, const Operation* op) {
   u64 flags = 0;
   for (unsigned i = 0; i < w.lanes; ++i) {
     bool flag = false;
-    Lane<T>::store(result, i, divide_scale(Lane<T>::load(sources[0], i), Lane<T>::load(sources[1], i), Lane<T>::load(sources[2], i), flag));
+    Lane<T>::store(
+        result, i,
+        divide_scale(Lane<T>::load(sources[0], i), Lane<T>::load(sources[1], i), Lane<T>::load(sources[2], i), flag));
     flags |= u64{flag} << i;
   }
   store_result(w, op, result, active);
@@ -96,7 +108,9 @@ const Operation* run_divide_fma(Wave& w, const Operation* op) {
   const u64 flags = w.vcc();
   const ModeScope mode(w, op->instruction->flags);
   for (unsigned i = 0; i < w.lanes; ++i)
-    Lane<T>::store(result, i, divide_fma(Lane<T>::load(sources[0], i), Lane<T>::load(sources[1], i), Lane<T>::load(sources[2], i), flags >> i & 1));
+    Lane<T>::store(result, i,
+                   divide_fma(Lane<T>::load(sources[0], i), Lane<T>::load(sources[1], i), Lane<T>::load(sources[2], i),
+                              flags >> i & 1));
   store_result(w, op, result, active);
   return following(op);
 }
@@ -112,7 +126,8 @@ const Operation* multiply_add_wide(Wave& w, const Operation* op) {
   using Sum = std::conditional_t<std::is_signed_v<T>, i64, u64>;
   u64 flags = 0;
   for (unsigned i = 0; i < w.lanes; ++i) {
-    const Wide sum = static_cast<Wide>(Lane<T>::load(sources[0], i)) * Lane<T>::load(sources[1], i) + static_cast<Wide>(Lane<Sum>::load(sources[2], i));
+    const Wide sum = static_cast<Wide>(Lane<T>::load(sources[0], i)) * Lane<T>::load(sources[1], i) +
+                     static_cast<Wide>(Lane<Sum>::load(sources[2], i));
     Lane<u64>::store(result, i, static_cast<u64>(sum));
     flags |= u64{sum != static_cast<Wide>(static_cast<Sum>(sum))} << i;
   }
@@ -139,7 +154,8 @@ const Operation* read_first_lane(Wave& w, const Operation* op) {
 }
 const Operation* write_lane(Wave& w, const Operation* op) {
   const Operand& value = op->source[0];
-  w.row(op->destination.index)[lane_number(w, op->source[1])] = value.kind == OperandKind::constant ? value.row[0] : read32(w, value);
+  w.row(op->destination.index)[lane_number(w, op->source[1])] =
+      value.kind == OperandKind::constant ? value.row[0] : read32(w, value);
   return following(op);
 }
 
@@ -169,7 +185,9 @@ const Operation* swap(Wave& w, const Operation* op) {
 template <bool across>
 const Operation* permute_lanes(Wave& w, const Operation* op) {
   const u32* row = plain_source(w, op, 0);
-  const auto scalar = [&](unsigned k) { return op->source[k].kind == OperandKind::constant ? op->source[k].row[0] : read32(w, op->source[k]); };
+  const auto scalar = [&](unsigned k) {
+    return op->source[k].kind == OperandKind::constant ? op->source[k].row[0] : read32(w, op->source[k]);
+  };
   const u64 selectors = scalar(1) | u64{scalar(2)} << 32, exec = w.exec();
   const Modifiers* m = op->modifiers;
   const bool fetch_inactive = m != nullptr && (m->op_sel & 1), bound_control = m != nullptr && (m->op_sel & 2);
@@ -178,8 +196,10 @@ const Operation* permute_lanes(Wave& w, const Operation* op) {
   u64 written = 0;
   for_lanes(exec, [&](unsigned i) {
     const unsigned from = ((i & ~15u) ^ (across ? 16u : 0u)) | static_cast<unsigned>(selectors >> 4 * (i & 15) & 15);
-    if (fetch_inactive || (exec >> from & 1)) result[i] = copy[from];
-    else if (!bound_control) return;
+    if (fetch_inactive || (exec >> from & 1))
+      result[i] = copy[from];
+    else if (!bound_control)
+      return;
     written |= u64{1} << i;
   });
   blend(w, w.row(op->destination.index), result, 1, written);
@@ -201,10 +221,12 @@ const Operation* move_relative(Wave& w, const Operation* op) {
   const unsigned to = op->destination.index + (destination ? offset : 0);
   const u32* from = plain_source(w, op, 0);
   if (source) {
-    if (op->source[0].index + offset >= accumulator_base) return w.fail(op, DispatchStatus::illegal_instruction, "m0 leads past the vector registers");
+    if (op->source[0].index + offset >= accumulator_base)
+      return w.fail(op, DispatchStatus::illegal_instruction, "m0 leads past the vector registers");
     from = w.row(op->source[0].index + offset);
   }
-  if (to >= accumulator_base) return w.fail(op, DispatchStatus::illegal_instruction, "m0 leads past the vector registers");
+  if (to >= accumulator_base)
+    return w.fail(op, DispatchStatus::illegal_instruction, "m0 leads past the vector registers");
   blend(w, w.row(to), from, 1, w.exec());
   return following(op);
 }

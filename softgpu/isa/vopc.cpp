@@ -16,8 +16,10 @@ std::string& kept(std::string text) {
 
 template <class T>
 auto comparable(T x) {
-  if constexpr (std::is_same_v<T, half>) return half_to_float(x);
-  else return x;
+  if constexpr (std::is_same_v<T, half>)
+    return half_to_float(x);
+  else
+    return x;
 }
 
 template <class Signature, class F>
@@ -54,11 +56,15 @@ template <class T>
 void add_float(std::vector<Instruction>& table, std::string_view type) {
   using Signature = bool(T, T);
   add_ordered<T>(table, type);
-  add<Signature>([](T a, T b) { return comparable(a) < comparable(b) || comparable(a) > comparable(b); }, table, "lg", type);
-  add<Signature>([](T a, T b) { return comparable(a) == comparable(a) && comparable(b) == comparable(b); }, table, "o", type);
-  add<Signature>([](T a, T b) { return !(comparable(a) == comparable(a) && comparable(b) == comparable(b)); }, table, "u", type);
+  add<Signature>([](T a, T b) { return comparable(a) < comparable(b) || comparable(a) > comparable(b); }, table, "lg",
+                 type);
+  add<Signature>([](T a, T b) { return comparable(a) == comparable(a) && comparable(b) == comparable(b); }, table, "o",
+                 type);
+  add<Signature>([](T a, T b) { return !(comparable(a) == comparable(a) && comparable(b) == comparable(b)); }, table,
+                 "u", type);
   add<Signature>([](T a, T b) { return !(comparable(a) >= comparable(b)); }, table, "nge", type);
-  add<Signature>([](T a, T b) { return !(comparable(a) < comparable(b) || comparable(a) > comparable(b)); }, table, "nlg", type);
+  add<Signature>([](T a, T b) { return !(comparable(a) < comparable(b) || comparable(a) > comparable(b)); }, table,
+                 "nlg", type);
   add<Signature>([](T a, T b) { return !(comparable(a) > comparable(b)); }, table, "ngt", type);
   add<Signature>([](T a, T b) { return !(comparable(a) <= comparable(b)); }, table, "nle", type);
   add<Signature>([](T a, T b) { return !(comparable(a) == comparable(b)); }, table, "neq", type);

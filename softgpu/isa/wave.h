@@ -18,12 +18,12 @@ struct DispatchState;
 // What a processor does differently, decided once.
 struct Target {
   std::string processor;
-  unsigned major = 9;             // 9: GCN/CDNA, 10: RDNA1/2, 11: RDNA3
+  unsigned major = 9;  // 9: GCN/CDNA, 10: RDNA1/2, 11: RDNA3
   bool gfx90a = false, gfx940 = false;
-  bool packed_work_item_ids = false;      // x, y, z in v0
+  bool packed_work_item_ids = false;  // x, y, z in v0
   bool architected_flat_scratch = false;
-  bool preserves_high_half = false;       // 16-bit results
-  bool cmpx_writes_destination = true;    // v_cmpx writes its SGPRs besides EXEC
+  bool preserves_high_half = false;     // 16-bit results
+  bool cmpx_writes_destination = true;  // v_cmpx writes its SGPRs besides EXEC
   unsigned lds_bytes = 65536;
 };
 
@@ -31,7 +31,7 @@ enum class WaveState : u8 { ready, barrier, done, failed };
 
 // Per engine thread: scratch rows and the cache of translations.
 struct Engine {
-  alignas(64) u32 temporary[5][32 * row_lanes];   // materialised sources (3), results, more
+  alignas(64) u32 temporary[5][32 * row_lanes];  // materialised sources (3), results, more
   struct TlbEntry {
     u64 page = ~u64{0};
     std::byte* host = nullptr;
@@ -66,7 +66,7 @@ struct Wave {
   ~Wave();
   Wave(const Wave&) = delete;
   Wave& operator=(const Wave&) = delete;
-  u32* v = nullptr;               // rows
+  u32* v = nullptr;  // rows
   union {
     u32 s[scalar_registers];
     u64 pair[scalar_registers / 2];
@@ -74,22 +74,22 @@ struct Wave {
   bool scc = false;
   u8 lanes = 64;
   WaveState state = WaveState::ready;
-  bool mode_is_default = true;    // round to nearest, no flushing, no register indexing
+  bool mode_is_default = true;  // round to nearest, no flushing, no register indexing
   bool yielded = false;
-  u8 index_mode = 0;              // s_set_gpr_idx_on: bits 0-2 sources, bit 3 destination are indexed by m0
+  u8 index_mode = 0;  // s_set_gpr_idx_on: bits 0-2 sources, bit 3 destination are indexed by m0
   u32 mode = 0;
   u32 trap_status = 0;
-  u32 index = 0;                  // in its workgroup
+  u32 index = 0;  // in its workgroup
   u64 all_lanes = ~u64{0};
   const Operation* next = nullptr;
-  u64 program_counter = 0;        // valid when `next` is null
+  u64 program_counter = 0;  // valid when `next` is null
   Engine* engine = nullptr;
   Workgroup* workgroup = nullptr;
   DispatchState* dispatch = nullptr;
   CodeCache* code = nullptr;
   const Target* target = nullptr;
-  std::byte* scratch = nullptr;   // lanes * scratch_bytes
-  u64 scratch_bytes = 0;          // per lane
+  std::byte* scratch = nullptr;  // lanes * scratch_bytes
+  u64 scratch_bytes = 0;         // per lane
   u64 scratch_capacity = 0;
   void reserve_scratch(u64 bytes);
   u64 mask_key = 0;
@@ -126,12 +126,18 @@ struct Wave {
 // One constant or register as the number that scalar instructions see.
 inline u32 read32(const Wave& w, const Operand& o) {
   switch (o.kind) {
-    case OperandKind::scalar: return w.s[o.index];
-    case OperandKind::constant: return static_cast<u32>(o.value);
-    case OperandKind::scc: return w.scc;
-    case OperandKind::vccz: return w.vcc() == 0;
-    case OperandKind::execz: return w.exec() == 0;
-    default: return 0;
+    case OperandKind::scalar:
+      return w.s[o.index];
+    case OperandKind::constant:
+      return static_cast<u32>(o.value);
+    case OperandKind::scc:
+      return w.scc;
+    case OperandKind::vccz:
+      return w.vcc() == 0;
+    case OperandKind::execz:
+      return w.exec() == 0;
+    default:
+      return 0;
   }
 }
 inline u64 read64(const Wave& w, const Operand& o) {
@@ -145,7 +151,7 @@ struct Workgroup {
   std::vector<std::byte> lds;
   std::array<u32, 3> id{};
   unsigned live = 0, waiting = 0;
-  unsigned cursor = 0;            // next wave to run
+  unsigned cursor = 0;  // next wave to run
 };
 
 // The pc of an operation; operations know their place in the cache's pages.

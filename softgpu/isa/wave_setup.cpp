@@ -86,7 +86,8 @@ std::unique_ptr<Workgroup> make_workgroup(DispatchState& state, u64 number) {
     const unsigned ordinary = std::min({kernel.vector_registers, kernel.accumulator_offset, 256u});
     std::memset(w.v, 0, std::max(ordinary, 3u) * row_lanes * sizeof(u32));
     if (kernel.vector_registers > ordinary)
-      std::memset(w.row(accumulator_base), 0, std::min(kernel.vector_registers - ordinary, 256u) * row_lanes * sizeof(u32));
+      std::memset(w.row(accumulator_base), 0,
+                  std::min(kernel.vector_registers - ordinary, 256u) * row_lanes * sizeof(u32));
     else if (state.target->processor == "gfx908")
       std::memset(w.row(accumulator_base), 0, ordinary * row_lanes * sizeof(u32));
     set_scalars(w, state, *group, first == 0);

@@ -1,6 +1,6 @@
-// Wave matrix instructions of RDNA3: D = A*B + C, 16x16x16. A's row i and B's column j are whole in lane i and lane j, and
-// again in the lane 16 above (RDNA3 manual, "Wave Matrix Multiply Accumulate"); C and D have column j in lane j mod 16,
-// register r holds the rows r * (wave size / 16) + lane / 16.
+// Wave matrix instructions of RDNA3: D = A*B + C, 16x16x16. A's row i and B's column j are whole in lane i and lane j,
+// and again in the lane 16 above (RDNA3 manual, "Wave Matrix Multiply Accumulate"); C and D have column j in lane j mod
+// 16, register r holds the rows r * (wave size / 16) + lane / 16.
 #include <algorithm>
 #include <deque>
 
@@ -50,20 +50,25 @@ const Operation* wave_matrix(Wave& w, const Operation* op) {
         // neg_lo says that A (bit 0) or B (bit 1) is signed.
         i64 sum = static_cast<i32>(old);
         const unsigned width = kind.input == Element::iu8 ? 8 : 4;
-        for (unsigned k = 0; k < 16; ++k) sum += integer_element(a, i, k, width, neg_lo & 1) * integer_element(b, j, k, width, neg_lo & 2);
+        for (unsigned k = 0; k < 16; ++k)
+          sum += integer_element(a, i, k, width, neg_lo & 1) * integer_element(b, j, k, width, neg_lo & 2);
         if (clamp) sum = std::clamp<i64>(sum, std::numeric_limits<i32>::min(), std::numeric_limits<i32>::max());
         bits = static_cast<u32>(sum);
       } else {
         float sum;
-        if (!narrow) sum = std::bit_cast<float>(old);
-        else if (kind.result == Result::f16) sum = half_to_float({static_cast<u16>(high && !constant ? old >> 16 : old)});
-        else sum = bfloat_to_float({static_cast<u16>(high && !constant ? old >> 16 : old)});
+        if (!narrow)
+          sum = std::bit_cast<float>(old);
+        else if (kind.result == Result::f16)
+          sum = half_to_float({static_cast<u16>(high && !constant ? old >> 16 : old)});
+        else
+          sum = bfloat_to_float({static_cast<u16>(high && !constant ? old >> 16 : old)});
         if (neg_hi & 4) sum = std::fabs(sum);
         if (neg_lo & 4) sum = -sum;
         for (unsigned k = 0; k < 16; ++k) {
           // neg_lo negates the even elements, neg_hi the odd ones.
           const unsigned sign = k % 2 ? neg_hi : neg_lo;
-          sum = std::fma(float_element(a, i, k, kind.input, sign & 1), float_element(b, j, k, kind.input, sign & 2), sum);
+          sum =
+              std::fma(float_element(a, i, k, kind.input, sign & 1), float_element(b, j, k, kind.input, sign & 2), sum);
         }
         bits = std::bit_cast<u32>(sum);
         if (narrow) {
@@ -74,7 +79,8 @@ const Operation* wave_matrix(Wave& w, const Operation* op) {
       }
       result[r * row_lanes + lane] = bits;
     }
-  for (unsigned r = 0; r < registers; ++r) std::memcpy(w.row(op->destination.index + r), result + r * row_lanes, w.lanes * sizeof(u32));
+  for (unsigned r = 0; r < registers; ++r)
+    std::memcpy(w.row(op->destination.index + r), result + r * row_lanes, w.lanes * sizeof(u32));
   return following(op);
 }
 
@@ -87,14 +93,18 @@ std::span<const Instruction> wave_matrix_instructions() {
       Kind kind;
     };
     static const auto* kinds = new std::deque<Named>{
-        {"v_wmma_f32_16x16x16_f16", {Element::f16, Result::f32}},   {"v_wmma_f32_16x16x16_bf16", {Element::bf16, Result::f32}},
-        {"v_wmma_f16_16x16x16_f16", {Element::f16, Result::f16}},   {"v_wmma_bf16_16x16x16_bf16", {Element::bf16, Result::bf16}},
-        {"v_wmma_i32_16x16x16_iu8", {Element::iu8, Result::i32_}},  {"v_wmma_i32_16x16x16_iu4", {Element::iu4, Result::i32_}},
+        {"v_wmma_f32_16x16x16_f16", {Element::f16, Result::f32}},
+        {"v_wmma_f32_16x16x16_bf16", {Element::bf16, Result::f32}},
+        {"v_wmma_f16_16x16x16_f16", {Element::f16, Result::f16}},
+        {"v_wmma_bf16_16x16x16_bf16", {Element::bf16, Result::bf16}},
+        {"v_wmma_i32_16x16x16_iu8", {Element::iu8, Result::i32_}},
+        {"v_wmma_i32_16x16x16_iu4", {Element::iu4, Result::i32_}},
     };
     auto* made = new std::vector<Instruction>;
     for (const auto& [name, kind] : *kinds) {
       const Type type = kind.result == Result::i32_ ? Type::i32_ : kind.result == Result::f32 ? Type::f32_ : Type::f16_;
-      Instruction row = special(name, &wave_matrix, {Type::wide, Type::none}, {Type::wide, Type::wide, type, Type::none}, instruction_packed);
+      Instruction row = special(name, &wave_matrix, {Type::wide, Type::none},
+                                {Type::wide, Type::wide, type, Type::none}, instruction_packed);
       row.family = Family::mfma;
       row.detail = &kind;
       made->push_back(row);
