@@ -108,8 +108,9 @@ class Rewriter {
     }
     if (!kernel->wanted || !session_.matching.load(std::memory_order_relaxed)) return false;
     Request request;
-    if (!session_.capturer->take(queue_, *kernel, packet, index, kernel_index, request)) return false;
     change_from(i);
+    out_.reserve(out_.size() + count_ + 8);  // what was taken must be written: nothing may fail between
+    if (!session_.capturer->take(queue_, *kernel, packet, index, kernel_index, request)) return false;
     Capturer::rewrite(request, out_);
     return true;
   }

@@ -45,6 +45,8 @@ class Runner {
     if (!fs::exists("/dev/kfd")) {
       command.environment["LD_PRELOAD"] = (libraries / "libkerncap-softgpu.so").string();
       command.environment["KERNCAP_SOFTGPU_ARCH"] = KERNCAP_TEST_ARCHITECTURE;
+      if (environment.contains("KERNCAP_TEST_DEVICES"))
+        command.environment["KERNCAP_SOFTGPU_ARCH"] = KERNCAP_TEST_ARCHITECTURE "," KERNCAP_TEST_ARCHITECTURE;
     }
     if (with_capture) {
       command.environment["HSA_TOOLS_LIB"] = (libraries / "libkerncap-capture.so").string();

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #define CHECK(call)                                                                             \
@@ -231,6 +232,54 @@ int main(int argc, char** argv) {
     uint32_t count = 0;
     CHECK(hipMemcpy(&count, other + 3, 4, hipMemcpyDeviceToHost));
     if (count != 40 * 64) return 1;
+  } else if (kind == "graph") {
+    hipStream_t stream;
+    hipGraph_t graph;
+    hipGraphExec_t ready;
+    CHECK(hipStreamCreate(&stream));
+    CHECK(hipMalloc(&p, words * 4));
+    fill(p, words);
+    say("address", p);
+    std::printf("words %u\n", words);
+    CHECK(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal));
+    transform<<<(words + 255) / 256, 256, 0, stream>>>(p, words);
+    CHECK(hipStreamEndCapture(stream, &graph));
+    CHECK(hipGraphInstantiate(&ready, graph, nullptr, nullptr, 0));
+    CHECK(hipGraphLaunch(ready, stream));
+    CHECK(hipStreamSynchronize(stream));
+  } else if (kind == "cooperative") {
+    CHECK(hipMalloc(&p, words * 4));
+    fill(p, words);
+    say("address", p);
+    uint32_t n = words;
+    std::printf("words %u\n", n);
+    void* arguments[] = {&p, &n};
+    CHECK(hipLaunchCooperativeKernel(reinterpret_cast<void*>(transform), dim3((n + 255) / 256), dim3(256), arguments, 0,
+                                     nullptr));
+    CHECK(hipDeviceSynchronize());
+  } else if (kind == "threads") {
+    // Four host threads with a stream each; all kernels may run at the same time.
+    uint32_t* counters[4];
+    for (auto& counter : counters) {
+      CHECK(hipMalloc(&counter, 4096));
+      CHECK(hipMemset(counter, 0, 4096));
+      say("address", counter);
+    }
+    CHECK(hipDeviceSynchronize());
+    std::vector<std::thread> threads;
+    for (uint32_t* counter : counters)
+      threads.emplace_back([counter] {
+        hipStream_t stream;
+        CHECK(hipStreamCreate(&stream));
+        for (int i = 0; i < 25; ++i) transform_atomic<<<4, 256, 0, stream>>>(counter, 1024);
+        CHECK(hipStreamSynchronize(stream));
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (uint32_t* counter : counters) {
+      uint32_t result[16];
+      CHECK(hipMemcpy(result, counter, 64, hipMemcpyDeviceToHost));
+      if (result[3] != 25 * 64) return 1;
+    }
   } else if (kind == "forked") {
     // Fork before the runtime starts: the parent must still be the one that captures.
     const pid_t child = fork();
