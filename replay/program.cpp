@@ -166,7 +166,8 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
       program.notes.push_back(fmt::format("device variable '{}' of the captured code object is not in the candidate", name));
     }
     if (!program.pointers.empty()) {
-      program.notes.push_back(fmt::format("{} pointers into the code object were relocated", program.pointers.size()));
+      program.notes.push_back(fmt::format("{} pointer{} into the code object {} relocated", program.pointers.size(),
+                                           program.pointers.size() == 1 ? "" : "s", program.pointers.size() == 1 ? "was" : "were"));
     }
   }
   if (!found) {

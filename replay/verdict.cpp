@@ -156,6 +156,7 @@ std::string time_text(double ns) {
 }
 
 std::string interval_text(const Interval& i) {
+  if (i.low == i.high) return time_text(i.value);
   return fmt::format("{} [{}, {}] at {:.0f} %", time_text(i.value), time_text(i.low), time_text(i.high),
                      i.confidence * 100);
 }

@@ -178,6 +178,33 @@ class Replay(unittest.TestCase):
                 code, verdict = self.replay("validate", self.edited(move))
                 self.assertEqual(code, VALID, verdict)
 
+    def test_addresses_that_the_runtime_would_not_choose_by_itself(self):
+        # Taken with another alignment and without shared blocks: every allocation lies at an odd page.
+        environment = {**self.environment, "HSA_DISABLE_FRAGMENT_ALLOCATOR": "1", "HSA_MAX_VA_ALIGN": "0"}
+        snapshot = self.folder / "odd"
+        subprocess.run([self.prefix / "tests/replay_make_snapshot", self.candidates / "captured.hsaco", snapshot], env=environment,
+                       timeout=60, check=True)
+        for candidate in ([], ["--code-object", self.hsaco("other_layout")]):
+            code, verdict = self.replay("validate", snapshot, *candidate)
+            self.assertEqual(code, VALID, verdict)
+
+    def test_a_project_is_judged_by_its_own_rules_and_rebuilt_kernel(self):
+        project = self.folder / "project"
+        (project / "build").mkdir(parents=True)
+        shutil.copytree(self.folder / "fresh", project / "snapshot")
+        (project / "kernel.json").write_text(json.dumps({"symbol": "step", "parameters": [
+            {"index": 2, "name": "state", "type": "float *", "element": "float"}]}))
+        self.assertEqual(self.replay("validate", project)[0], VALID)  # nothing rebuilt yet: the captured kernel
+        shutil.copy(self.hsaco("one_ulp"), project / "build/kernel.hsaco")
+        code, verdict = self.replay("validate", project)
+        self.assertEqual(code, NO)
+        self.assertRegex(verdict["sentence"], r"argument 2 'state', element 0")
+        (project / "kerncap.toml").write_text("[validate.argument.state]\nulp = 1\n")
+        self.assertEqual(self.replay("validate", project)[0], VALID)
+        self.assertEqual(self.replay("validate", project, "--captured")[1]["code_object"], "captured")
+        (project / "kerncap.toml").write_text("[validate.argument.stat]\nulp = 1\n")
+        self.assertEqual(self.replay("validate", project)[0], USAGE)
+
     def test_large_memory_is_restored_only_where_it_was_dirtied(self):
         once = self.replay("replay", self.folder / "large")[1]
         start = time.monotonic()
