@@ -299,31 +299,24 @@ const Operation* run_indexed(Wave& w, const Operation* op) {
 
 }  // namespace
 
-const Operation* run_valu(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
-  if (w.index_mode != 0) [[unlikely]]
-    return run_indexed(w, op);
+namespace {
+
+// Some lanes are off: the result goes through a temporary row.
+[[gnu::noinline]] const Operation* run_masked(Wave& w, const Operation* op, const u32* const* sources) {
+  const u64 active = w.exec();
+  if (active == 0) return following(op);
+  u32* result = w.engine->temporary[3];
+  op->rows(result, sources, w.lanes);
+  blend(w, w.row(op->destination.index), result, op->destination_dwords, active);
+  return following(op);
+}
+
+// Modifiers, a MODE that isn't the default, halves that keep their neighbour.
+[[gnu::noinline]] const Operation* run_general(Wave& w, const Operation* op) {
+  if (w.index_mode != 0) return run_indexed(w, op);
   const u32* sources[4];
   u64 active = w.exec();
-  if (op->modifiers == nullptr && w.mode_is_default) [[likely]] {
-    const unsigned count = op->source_count;
-    sources[0] = plain_source(w, op, 0);
-    if (count > 1) sources[1] = plain_source(w, op, 1);
-    if (count > 2) sources[2] = plain_source(w, op, 2);
-    if (!(op->flags & flag_preserve_high)) [[likely]] {
-      u32* destination = w.row(op->destination.index);
-      if (active == w.all_lanes) [[likely]] {
-        op->rows(destination, sources, w.lanes);
-      } else if (active != 0) {
-        u32* result = w.engine->temporary[3];
-        op->rows(result, sources, w.lanes);
-        blend(w, destination, result, op->destination_dwords, active);
-      }
-      return following(op);
-    }
-  } else {
-    sources_of(w, op, sources, active);
-  }
+  sources_of(w, op, sources, active);
   if (active == 0) return following(op);
   u32* result = w.engine->temporary[3];
   {
@@ -331,6 +324,22 @@ const Operation* run_valu(Wave& w, const Operation* op) {
     op->rows(result, sources, w.lanes);
   }
   store_result(w, op, result, active);
+  return following(op);
+}
+
+}  // namespace
+
+const Operation* run_valu(Wave& w, const Operation* op) {
+  ++w.engine->counters.valu;
+  if (op->modifiers != nullptr || !w.mode_is_default || (op->flags & flag_preserve_high)) [[unlikely]]
+    return run_general(w, op);
+  const u32* sources[3];
+  sources[0] = plain_source(w, op, 0);
+  if (op->source_count > 1) sources[1] = plain_source(w, op, 1);
+  if (op->source_count > 2) sources[2] = plain_source(w, op, 2);
+  if (w.exec() != w.all_lanes) [[unlikely]]
+    return run_masked(w, op, sources);
+  op->rows(w.row(op->destination.index), sources, w.lanes);
   return following(op);
 }
 
