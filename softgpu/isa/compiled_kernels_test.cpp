@@ -219,6 +219,23 @@ TEST_P(CompiledKernels, store_outside_of_an_allocation_is_a_memory_fault) {
   EXPECT_NE(error.message.find("store"), std::string::npos) << error.message;
 }
 
+TEST_P(CompiledKernels, bad_packets_are_refused_with_a_reason) {
+  const auto refused = [&](TestGpu::Launch launch, const char* reason) {
+    const DispatchError error = gpu.run("bad_store", std::move(launch));
+    EXPECT_EQ(error.status, DispatchStatus::bad_packet);
+    EXPECT_NE(error.message.find(reason), std::string::npos) << error.message;
+  };
+  refused(TestGpu::Launch{{0, 1, 1}, {64, 1, 1}, {}}, "is 0");
+  refused(TestGpu::Launch{{4096, 1, 1}, {2048, 1, 1}, {}}, "2048 work-items");
+  refused(TestGpu::Launch{{0xffffffffu, 0xffffffffu, 0xffffffffu}, {1, 1, 1}, {}}, "too many workgroups");
+  TestGpu::Launch launch{{64, 1, 1}, {64, 1, 1}, {}};
+  launch.group_bytes = 1 << 20;
+  refused(launch, "LDS");
+  launch.group_bytes = 0;
+  launch.private_bytes = 1u << 31;
+  refused(launch, "private memory");
+}
+
 INSTANTIATE_TEST_SUITE_P(all, CompiledKernels,
                          testing::Values(Build{"gfx90a", "O0"}, Build{"gfx90a", "O3"}, Build{"gfx1030", "O0"},
                                          Build{"gfx1030", "O3"}, Build{"gfx906", "O3"}, Build{"gfx942", "O0"},

@@ -189,7 +189,10 @@ RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& t
     refuse(fmt::format("a workgroup of {} work-items is larger than {}", items, largest_workgroup));
     return;
   }
-  state_.total_groups = u64{state_.groups[0]} * state_.groups[1] * state_.groups[2];
+  if (__builtin_mul_overflow(u64{state_.groups[0]} * state_.groups[1], u64{state_.groups[2]}, &state_.total_groups)) {
+    refuse("the grid has too many workgroups");
+    return;
+  }
   const u32 lanes = state_.kernel.wave32 ? 32 : 64;
   state_.waves_per_group = static_cast<u32>((items + lanes - 1) / lanes);
   // Private memory comes in units of 1 KiB for a wave; the packet's size includes the stack of dynamic calls.
