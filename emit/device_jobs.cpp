@@ -192,9 +192,10 @@ class Planner {
 
 }  // namespace
 
-DeviceJobs device_jobs(const Record& record, std::string_view target, const std::string& output) {
+DeviceJobs device_jobs(const Record& record, std::string_view target, const std::string& output,
+                       const std::string& prefix) {
   Planner planner;
-  planner.add(record, target, "");
+  planner.add(record, target, prefix);
   return planner.finish(output);
 }
 

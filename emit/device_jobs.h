@@ -34,8 +34,10 @@ struct DeviceJobs {
   std::string impossible;   // why the jobs cannot be run again; empty when they can
 };
 
-// `target` as in Record::device_targets; `output` is the file name for the code object ("kernel.hsaco").
-DeviceJobs device_jobs(const compdb::Record& record, std::string_view target, const std::string& output);
+// `target` as in Record::device_targets; `output` is the file name for the code object ("kernel.hsaco"); `prefix`
+// begins the steps' names.
+DeviceJobs device_jobs(const compdb::Record& record, std::string_view target, const std::string& output,
+                       const std::string& prefix = "");
 
 // The jobs of a relocatable-device-code link: `link` holds the device link, `units` the translation units whose objects
 // it takes.

@@ -43,7 +43,8 @@ DeviceJobs plan_jobs(const Resolved& resolved) {
 }
 
 // Everything that leads from the digest to files that can be compiled; sets report.capture_only_reason where it ends.
-std::optional<Rebuild> prepare_rebuild(const Resolved& resolved, const compdb::Database& database, EmitReport& report) {
+std::optional<Rebuild> prepare_rebuild(const Resolved& resolved, const compdb::Database& database,
+                                       const EmitOptions& options, EmitReport& report) {
   if (resolved.units.empty()) {
     report.capture_only_reason = resolved.reason;
     return std::nullopt;
@@ -56,6 +57,15 @@ std::optional<Rebuild> prepare_rebuild(const Resolved& resolved, const compdb::D
     report.capture_only_reason = rebuild.jobs.impossible;
     return std::nullopt;
   }
+  if (options.all_targets && !resolved.link)
+    for (const auto& other : rebuild.record->device_targets) {
+      if (other == resolved.target || other == "host") continue;
+      std::string name = other;
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return c == ':'; }, '_');
+      DeviceJobs jobs = device_jobs(*rebuild.record, other, "kernel-" + name + ".hsaco", name + "-");
+      if (jobs.impossible.empty()) rebuild.other_targets.push_back({other, name, std::move(jobs)});
+    }
   std::vector<const compdb::Record*> records;
   for (const auto& unit : resolved.units) records.push_back(&unit);
   rebuild.tree = collect_sources(records, resolved.target, &database);
@@ -139,7 +149,7 @@ EmitReport emit_project(const EmitOptions& options) {
     resolved = resolve_translation_unit(database, report.code_object, report.symbol, report.target, options);
     report.other_candidates = resolved.candidates;
     report.warnings.insert(report.warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
-    rebuild = prepare_rebuild(resolved, database, report);
+    rebuild = prepare_rebuild(resolved, database, options, report);
   }
   report.capture_only = !rebuild.has_value();
 
@@ -149,6 +159,7 @@ EmitReport emit_project(const EmitOptions& options) {
     write_rebuild_files(folder.path(), templates, *rebuild);
     if (options.find_kernel) find_kernel(folder.path(), *rebuild, options, report);
   }
+  write_disassembly(folder.path(), templates, dispatch, rebuild ? rebuild->jobs.steps.front().program : "", report);
   write_project_files(folder.path(), templates, manifest, options, rebuild ? &*rebuild : nullptr, report);
   if (rebuild && options.rebuild_check) {
     report.rebuild = check_rebuild(folder.path(), *rebuild, report.code_object);

@@ -29,6 +29,7 @@ struct EmitOptions {
   SnapshotPlacement placement = SnapshotPlacement::copy;
   std::filesystem::path object;  // chooses among records of different sources with the same code
   bool rebuild_check = true;
+  bool all_targets = false;  // jobs of the other architectures too: targets kernel-<architecture>
   bool find_kernel = true;
   // share/kerncap and libexec/kerncap of the running installation or build tree.
   std::filesystem::path data_folder, helper_folder;

@@ -463,6 +463,37 @@ TEST_F(Emit, SaysWhichCompilerIsMissingWhenTheProjectIsConfigured) {
   EXPECT_THAT(build_kernel(report.project), HasSubstr("is not on this machine"));
 }
 
+TEST_F(Emit, KeepsTheOtherArchitecturesWhenAsked) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.all_targets = true;
+  options.find_kernel = false;
+  const auto report = emit_project(options);
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+  EXPECT_EQ(build_kernel(report.project), report.code_object);
+  EXPECT_FALSE(std::filesystem::exists(report.project / "build/kernel-gfx1030.hsaco"));
+  const auto listed =
+      testing::run({"cmake", "--build", (report.project / "build").string(), "--target", "disassembly"});
+  EXPECT_EQ(listed.exit_status, 0) << listed.output;
+  EXPECT_THAT(support::read_text_file(report.project / "build/kernel.s"), HasSubstr("s_endpgm"));
+  const auto built =
+      testing::run({"cmake", "--build", (report.project / "build").string(), "--target", "kernel-gfx1030"});
+  ASSERT_EQ(built.exit_status, 0) << built.output;
+  EXPECT_EQ(support::sha256_hex_of_file(report.project / "build/kernel-gfx1030.hsaco"),
+            support::sha256_hex(application_.code_object("build/scale.o", "gfx1030")));
+}
+
+TEST_F(Emit, GivesTheMachineCodeToRead) {
+  compile_application();
+  auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));
+  options.database.clear();
+  const auto report = emit_project(options);
+  const std::string text = support::read_text_file(report.project / "kernel.s");
+  EXPECT_THAT(text, HasSubstr("VGPRs"));
+  EXPECT_THAT(text, HasSubstr("s_endpgm"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("copy")));
+}
+
 TEST_F(Emit, ReportsInJson) {
   compile_application();
   auto options = application_.options(application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>"));

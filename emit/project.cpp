@@ -6,6 +6,7 @@
 #include "core/support/error.h"
 #include "core/support/file.h"
 #include "core/support/process.h"
+#include "emit/disassembly.h"
 
 namespace kerncap::emit {
 namespace {
@@ -56,10 +57,10 @@ struct Tool {
 };
 
 // One CMake variable for each program of the jobs.
-std::vector<Tool> tools_of(const DeviceJobs& jobs, std::map<std::string, std::string>& variable_of_program) {
+std::vector<Tool> tools_of(const std::vector<Step>& steps, std::map<std::string, std::string>& variable_of_program) {
   std::vector<Tool> tools;
   std::map<std::string, int> used;
-  for (const Step& step : jobs.steps) {
+  for (const Step& step : steps) {
     if (variable_of_program.contains(step.program)) continue;
     const bool links = step.tool == compdb::Job::Tool::linker;
     std::string variable = links ? "kerncap_lld" : "kerncap_clang";
@@ -80,11 +81,19 @@ std::string resource_folder(const DeviceJobs& jobs) {
   return "";
 }
 
+std::vector<Step> all_steps(const Rebuild& rebuild) {
+  std::vector<Step> steps = rebuild.jobs.steps;
+  for (const auto& other : rebuild.other_targets)
+    steps.insert(steps.end(), other.jobs.steps.begin(), other.jobs.steps.end());
+  return steps;
+}
+
 Json rebuild_values(const Rebuild& rebuild) {
+  const std::vector<Step> every_step = all_steps(rebuild);
   Json values = Json::object();
   std::map<std::string, std::string> variable_of_program;
   Json tools = Json::array();
-  for (const Tool& tool : tools_of(rebuild.jobs, variable_of_program))
+  for (const Tool& tool : tools_of(every_step, variable_of_program))
     tools.push_back({{"variable", tool.variable},
                      {"path", tool.program},
                      {"version", version_of(tool.program, tool.ask)},
@@ -96,7 +105,7 @@ Json rebuild_values(const Rebuild& rebuild) {
   for (const auto& [name, value] : rebuild.record->environment)
     if (name == "SOURCE_DATE_EPOCH") source_date_epoch = value;
   Json steps = Json::array();
-  for (const Step& step : rebuild.jobs.steps) {
+  for (const Step& step : every_step) {
     Json entry{{"name", step.name},
                {"tool", variable_of_program[step.program]},
                {"leading", texts(step.leading)},
@@ -112,6 +121,9 @@ Json rebuild_values(const Rebuild& rebuild) {
     steps.push_back(std::move(entry));
   }
   values["steps"] = std::move(steps);
+  values["other_targets"] = Json::array();
+  for (const auto& other : rebuild.other_targets)
+    values["other_targets"].push_back({{"name", other.name}, {"file", other.jobs.steps.back().output}});
   values["directory"] = work_directory(rebuild.record->directory);
   values["resource_folder"] = resource_folder(rebuild.jobs);
 
@@ -239,7 +251,7 @@ void write_rebuild_files(const fs::path& project, const Templates& templates, co
   write_file(project / "overlay/files.txt", files);
   write_file(project / "overlay/folders.txt", folders);
 
-  for (const Step& step : rebuild.jobs.steps) {
+  for (const Step& step : all_steps(rebuild)) {
     std::string text;
     if (step.front_end)
       text =
@@ -268,10 +280,32 @@ void write_project_files(const fs::path& project, const Templates& templates, co
   values["rebuild"] = rebuild != nullptr ? rebuild_values(*rebuild) : Json(false);
   for (const char* name : {"CMakeLists.txt", "CMakePresets.json", "README.md", "kerncap.toml"})
     write_file(project / name, templates.render(std::string(name) + ".mustache", values));
-  for (const char* name : {"cmake/KerncapProject.cmake", "cmake/SameCode.cmake"})
+  for (const char* name : {"cmake/KerncapProject.cmake", "cmake/SameCode.cmake", "cmake/Disassemble.cmake"})
     write_file(project / name, support::read_text_file(templates.folder() / name));
   write_file(project / "kernel.json", support::dump_json(kernel_json(report)));
   if (!fs::exists(project / "replay")) copy_replayer(project, options);
+}
+
+void write_disassembly(const fs::path& project, const Templates& templates, const snapshot::Dispatch& dispatch,
+                       const fs::path& compiler, EmitReport& report) {
+  const fs::path code_object = project / "snapshot/code" / (dispatch.code_object + ".hsaco");
+  const auto listing = disassemble(code_object, report.symbol, compiler);
+  if (!listing) {
+    report.warnings.push_back("no llvm-objdump on this machine can disassemble " + report.target +
+                              ": the project has no kernel.s");
+    return;
+  }
+  const auto& kernel = dispatch.kernel;
+  write_file(project / "kernel.s",
+             templates.render("kernel.s.mustache", {{"demangled", report.demangled},
+                                                    {"target", report.target},
+                                                    {"vgprs", kernel.vgprs},
+                                                    {"sgprs", kernel.sgprs},
+                                                    {"agprs", kernel.agprs},
+                                                    {"spills", kernel.sgpr_spills + kernel.vgpr_spills},
+                                                    {"lds", kernel.group_segment_size},
+                                                    {"scratch", kernel.private_segment_size},
+                                                    {"listing", *listing}}));
 }
 
 void place_snapshot(const fs::path& project, const EmitOptions& options) {

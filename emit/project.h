@@ -15,10 +15,16 @@
 
 namespace kerncap::emit {
 
+struct OtherTarget {
+  std::string target, name;  // name: usable in file and target names
+  DeviceJobs jobs;
+};
+
 // What the device-only rebuild needs; absent from a capture-only project.
 struct Rebuild {
   const compdb::Record* record = nullptr;  // the kernel's own translation unit
   DeviceJobs jobs;
+  std::vector<OtherTarget> other_targets;  // kept as an option
   SourceTree tree;
   std::vector<std::string> language_options;  // of the kernel's device pass, for editors
 };
@@ -30,6 +36,10 @@ void write_rebuild_files(const std::filesystem::path& project, const Templates& 
 void write_project_files(const std::filesystem::path& project, const Templates& templates,
                          const snapshot::Manifest& manifest, const EmitOptions& options, const Rebuild* rebuild,
                          const EmitReport& report);
+
+// kernel.s: the captured code to read, when something on this machine can disassemble it.
+void write_disassembly(const std::filesystem::path& project, const Templates& templates,
+                       const snapshot::Dispatch& dispatch, const std::filesystem::path& compiler, EmitReport& report);
 
 void place_snapshot(const std::filesystem::path& project, const EmitOptions& options);
 

@@ -142,9 +142,10 @@ SourceTree collect_sources(const std::vector<const Record*>& records, std::strin
     const Record* record = records[unit];
     std::set<std::uint32_t> device_files;
     for (const auto& pass : record->passes) {
-      if (!pass.target.starts_with(processor)) continue;
+      if (pass.target == "host") continue;
       device_files.insert(pass.files.begin(), pass.files.end());
-      if (main_file.empty() && !pass.files.empty() && pass.files[0] < record->files.size())
+      if (main_file.empty() && pass.target.starts_with(processor) && !pass.files.empty() &&
+          pass.files[0] < record->files.size())
         main_file = record->files[pass.files[0]].path;
     }
     for (std::uint32_t i = 0; i < record->files.size(); ++i) {

@@ -18,7 +18,7 @@ struct TreeFile {
   std::string project_path;            // "src/..."
   std::string content;                 // as compiled, or as it is now when `changed`
   bool changed = false;                // differs from what was compiled and no archived copy exists
-  std::set<std::size_t> device_units;  // translation units whose device pass (of the rebuilt target) reads it
+  std::set<std::size_t> device_units;  // translation units whose device passes read it
 };
 
 struct OverlayEntry {

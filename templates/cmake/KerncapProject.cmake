@@ -183,10 +183,27 @@ function(kerncap_device_step name)
     VERBATIM)
 endfunction()
 
-# kerncap_kernel(<file> DIGEST <SHA-256 of the captured code object>)
-# Targets `kernel` (build it) and `same-code` (is it byte for byte the captured one?).
+# kerncap_other_kernel(<architecture> <file>)
+# Target `kernel-<architecture>`: the same sources for another architecture of the recorded build; not built by default.
+function(kerncap_other_kernel name file)
+  add_custom_target(kernel-${name} DEPENDS "${CMAKE_CURRENT_BINARY_DIR}/${file}")
+endfunction()
+
+# kerncap_kernel(<file> DIGEST <SHA-256 of the captured code object> SYMBOL <mangled name>)
+# Targets `kernel` (build it), `same-code` (is it byte for byte the captured one?) and, where llvm-objdump is found,
+# `disassembly` (kernel.s in the build folder, to be compared with the captured one).
 function(kerncap_kernel file)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIGEST" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIGEST;SYMBOL" "")
+  get_filename_component(folder "${kerncap_clang}" DIRECTORY)
+  find_program(KERNCAP_OBJDUMP NAMES llvm-objdump llvm-objdump-21 llvm-objdump-19 llvm-objdump-15 HINTS "${folder}")
+  if(KERNCAP_OBJDUMP)
+    add_custom_target(disassembly
+      COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=${KERNCAP_OBJDUMP}" "-DSYMBOL=${arg_SYMBOL}"
+              "-DFILE=${CMAKE_CURRENT_BINARY_DIR}/${file}" "-DOUTPUT=${CMAKE_CURRENT_BINARY_DIR}/kernel.s"
+              -P "${CMAKE_CURRENT_SOURCE_DIR}/cmake/Disassemble.cmake"
+      DEPENDS kernel
+      VERBATIM)
+  endif()
   add_custom_target(kernel ALL DEPENDS "${CMAKE_CURRENT_BINARY_DIR}/${file}")
   set(kerncap_kernel_file "${CMAKE_CURRENT_BINARY_DIR}/${file}" PARENT_SCOPE)
   add_custom_target(same-code
