@@ -47,6 +47,28 @@ int move_up(int fd) {
   return moved;
 }
 
+// Our own view of buffers lies in a part of the address space that mmap() does not choose by itself. The addresses that
+// the application gets for its memory then do not depend on ours, so the same history gives the same addresses.
+constexpr std::uint64_t aliases_begin = 0x4b0000000000, aliases_end = 0x600000000000;
+constexpr std::uint64_t alias_alignment = std::uint64_t{1} << 21;  // lets the system use huge pages
+std::atomic<std::uint64_t> next_alias{aliases_begin};
+
+void* map_alias(std::uint64_t size, int fd) {
+  const std::uint64_t room = (size + 2 * alias_alignment - 1) & ~(alias_alignment - 1);  // a gap behind each
+  constexpr int flags = MAP_SHARED | MAP_NORESERVE;
+  for (unsigned tries = 0; tries < 64; ++tries) {
+    const std::uint64_t at = next_alias.fetch_add(room);
+    if (at + room > aliases_end) {
+      next_alias.store(aliases_begin);  // around again, past those that are still there
+      continue;
+    }
+    void* mapped =
+        raw::map(reinterpret_cast<void*>(at), size, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, fd, 0);
+    if (mapped != MAP_FAILED) return mapped;
+  }
+  return raw::map(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+}
+
 // The name tells an importer in another process what it got: /proc/self/fd/N -> "/memfd:kerncap-gpu:FLAGS:DEVICE".
 constexpr const char* name_stem = "kerncap-gpu:";
 
@@ -75,7 +97,7 @@ bool Buffer::adopt(int fd, std::uint64_t size) {
   size_ = size;
   inode_ = raw::inode_of(fd);
   remember_descriptor(fd);
-  void* mapped = raw::map(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  void* mapped = map_alias(size, fd);
   if (mapped == MAP_FAILED) return false;
   alias_ = static_cast<std::byte*>(mapped);
   raw::advise(alias_, size, MADV_DONTFORK);

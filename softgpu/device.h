@@ -43,7 +43,8 @@ struct Device {
   int take_doorbell();                      // a slot, -1 when all are taken
   void give_doorbell(int slot);
 
-  // The instruction interpreter, loaded with the first kernel. Null when it cannot be had; the reason is in *problem.
+  // The instruction interpreter, loaded with the first compute queue. Null when it cannot be had; the reason is in
+  // *problem.
   InstructionSet* instructions(std::string* problem);
   // Replaces it; for tests.
   void set_instructions(std::unique_ptr<InstructionSet> instructions) { instructions_ = std::move(instructions); }

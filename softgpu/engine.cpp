@@ -43,8 +43,8 @@ bool Engine::start_threads() {
   for (unsigned number = 0; number < workers_.size(); ++number) {
     try {
       std::thread([this, number] { run(number); }).detach();
-      workers_[number].started = true;
       running_ = true;
+      while (!workers_[number].started.load()) sched_yield();
     } catch (const std::exception&) {
       break;  // fewer threads than wished for
     }
@@ -128,6 +128,10 @@ void Engine::run(unsigned number) noexcept {
   pthread_setname_np(pthread_self(), "kerncap-gpu");
   prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
   Worker& worker = workers_[number];
+  // The first allocation of a thread reserves address space. Now and not later, while the starter waits: then the
+  // addresses that the application gets do not depend on timing.
+  { const std::vector<char> first(64); }
+  worker.started = true;
   Queues queues;
   std::uint64_t generation = 0;
   Bell& bell = number == 0 ? look_ : help_;
