@@ -164,8 +164,26 @@ const codeobject::Kernel* CodeImage::kernel(std::string_view symbol) const {
   return nullptr;
 }
 
-bool is_variable(const ImageSymbol& symbol) {
-  return symbol.is_object && symbol.is_writable && symbol.size != 0 && !symbol.name.starts_with("__hip_cuid");
+bool is_data(const ImageSymbol& symbol) {
+  return symbol.is_object && symbol.size != 0 && !symbol.name.ends_with(".kd") && !symbol.name.starts_with("__hip_cuid");
+}
+
+std::vector<std::byte> initial_bytes(const CodeImage& image, std::span<const std::byte> elf, std::uint64_t address,
+                                     std::uint64_t size) {
+  for (const CodeImage::Segment& segment : image.segments) {
+    if (address < segment.address || address - segment.address > segment.memory_size ||
+        size > segment.memory_size - (address - segment.address)) {
+      continue;
+    }
+    std::vector<std::byte> result(size);
+    const std::uint64_t offset = address - segment.address;
+    if (offset < segment.file_size) {
+      const std::uint64_t length = std::min(size, segment.file_size - offset);
+      std::memcpy(result.data(), elf.data() + segment.file_offset + offset, length);
+    }
+    return result;
+  }
+  return {};
 }
 
 CodeImage read_code_image(std::span<const std::byte> elf, std::string_view name) {
@@ -184,6 +202,8 @@ CodeImage read_code_image(std::span<const std::byte> elf, std::string_view name)
           fail(ExitCode::bad_input, "code object '{}' is damaged: a segment reaches past the address space", name);
         }
         image.memory_size = std::max(image.memory_size, segment.p_vaddr + segment.p_memsz);
+        file.slice(segment.p_offset, segment.p_filesz);
+        image.segments.push_back({segment.p_vaddr, segment.p_memsz, segment.p_offset, segment.p_filesz});
       } else if (segment.p_type == PT_NOTE && image.kernels.empty()) {
         file.slice(segment.p_offset, segment.p_filesz);
         read_notes(file, segment.p_offset, segment.p_filesz, name, image);

@@ -28,6 +28,10 @@ struct CodeImage {
   std::string target;                   // "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", from the metadata; may be empty
   std::vector<ImageSymbol> symbols;     // defined, from .symtab and .dynsym, without duplicates
   std::vector<codeobject::Kernel> kernels;
+  struct Segment {
+    std::uint64_t address = 0, memory_size = 0, file_offset = 0, file_size = 0;
+  };
+  std::vector<Segment> segments;        // loadable; inside the file
   std::uint64_t memory_size = 0;        // extent of the loadable segments, from virtual address 0
 
   const ImageSymbol* find(std::string_view name) const;           // unique names only; nullptr also when ambiguous
@@ -38,8 +42,13 @@ struct CodeImage {
 // Untrusted input: throws Error{bad_input} naming `name` and the damage.
 CodeImage read_code_image(std::span<const std::byte> elf, std::string_view name);
 
-// A variable of the device program: an object in a writable section. __constant__ ones are among them, because the host
-// writes them; read-only data, kernel descriptors included, comes with the code.
-bool is_variable(const ImageSymbol& symbol);
+// May the symbol be a variable of the device program? Data objects are; kernel descriptors are not. Whether read-only
+// data was a variable to the application (__constant__ memory is read-only in newer code objects) only its memory can
+// tell: it is where the host has written there.
+bool is_data(const ImageSymbol& symbol);
+
+// The bytes of [address, address + size) as the file has them; zeros where it has none (.bss). Empty when out of range.
+std::vector<std::byte> initial_bytes(const CodeImage& image, std::span<const std::byte> elf, std::uint64_t address,
+                                     std::uint64_t size);
 
 }  // namespace kerncap::replay

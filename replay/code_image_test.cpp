@@ -98,8 +98,10 @@ TEST(CodeImage, reads_kernels_and_symbols) {
   EXPECT_EQ(kernel->arguments[0].value_kind, "global_buffer");
   const ImageSymbol* weights = image.find("weights");
   ASSERT_NE(weights, nullptr);
-  EXPECT_TRUE(is_variable(*weights));
-  EXPECT_FALSE(is_variable(*image.find("step.kd")));
+  EXPECT_TRUE(is_data(*weights) && weights->is_writable);
+  EXPECT_FALSE(is_data(*image.find("step.kd")));
+  EXPECT_EQ(initial_bytes(image, small_code_object(), 0x3010, 16), std::vector<std::byte>(16));  // no bytes in the file
+  EXPECT_TRUE(initial_bytes(image, small_code_object(), 0x3ff8, 16).empty());
   EXPECT_EQ(image.covering(0x301f), weights);
   EXPECT_EQ(image.covering(0x3020), nullptr);
   EXPECT_EQ(image.find("nothing"), nullptr);

@@ -86,6 +86,22 @@ const snapshot::CodeObjectLoad& load_of(const snapshot::Dispatch& dispatch, cons
   });
 }
 
+// Captured memory before the kernel; empty where it was not captured.
+std::vector<std::byte> before_bytes(const snapshot::Reader& reader, std::size_t dispatch, std::uint64_t address,
+                                    std::uint64_t size) {
+  const auto& regions = reader.manifest().dispatches[dispatch].regions;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    if (address < regions[i].address || address - regions[i].address > regions[i].size ||
+        size > regions[i].size - (address - regions[i].address)) {
+      continue;
+    }
+    std::vector<std::byte> result(size);
+    reader.read(dispatch, i, snapshot::State::before, address - regions[i].address, result);
+    return result;
+  }
+  return {};
+}
+
 void check_candidate(const CodeImage& image, const snapshot::Dispatch& dispatch, const DeviceAgent& agent,
                      const std::string& name) {
   if (!image.processor.empty() && image.processor != agent.name) {
@@ -152,9 +168,13 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
     program.private_segment_size =
         program.kernel.private_segment_size + rest(dispatch.private_segment_size, dispatch.kernel.private_segment_size);
     const snapshot::CodeObjectLoad& captured_load = load_of(dispatch, placement);
-    program.variables =
-        match_variables(captured, static_cast<std::uint64_t>(captured_load.load_delta), image,
-                        static_cast<std::uint64_t>(loaded.delta), program.missing_variables);
+    const auto captured_delta = static_cast<std::uint64_t>(captured_load.load_delta);
+    const auto written_by_host = [&](const ImageSymbol& symbol) {
+      const std::vector<std::byte> memory = before_bytes(reader, dispatch_index, captured_delta + symbol.address, symbol.size);
+      return !memory.empty() && memory != initial_bytes(captured, captured_bytes, symbol.address, symbol.size);
+    };
+    program.variables = match_variables(captured, captured_delta, image, static_cast<std::uint64_t>(loaded.delta),
+                                        written_by_host, program.missing_variables);
     program.pointers = relocate(dispatch, captured, captured_load, image, static_cast<std::uint64_t>(loaded.delta));
     if (!dispatch.code_pointers_complete && (loaded.base != placement.address || !same_layout(captured, image))) {
       fail(ExitCode::bad_input,

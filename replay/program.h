@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,9 +50,11 @@ Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, 
 // Does every symbol of the captured image lie at the same offset in the candidate? Pure.
 bool same_layout(const CodeImage& captured, const CodeImage& candidate);
 
-// The device variables that both images have under the same name and size; deltas as above. Pure.
+// The device variables that both images have under the same name and size; deltas as above. Read-only data counts as a
+// variable where `written_by_host` says so; otherwise it comes with the code, and a candidate may have its own. Pure.
 std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64_t captured_delta,
                                           const CodeImage& candidate, std::uint64_t candidate_delta,
+                                          const std::function<bool(const ImageSymbol&)>& written_by_host,
                                           std::vector<std::string>& missing);
 
 }  // namespace kerncap::replay

@@ -18,7 +18,7 @@ Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, 
     // Words inside the code object itself are the loader's business, unless a variable that is copied holds them.
     if (pointer.address >= load.load_base && pointer.address - load.load_base < load.load_size) {
       const ImageSymbol* holder = captured.covering(pointer.address - delta);
-      if (holder == nullptr || !is_variable(*holder)) continue;
+      if (holder == nullptr || !is_data(*holder) || !holder->is_writable) continue;
     }
     const std::uint64_t original = load.load_base + pointer.offset;
     const ImageSymbol* target = captured.covering(original - delta);
@@ -52,13 +52,15 @@ bool same_layout(const CodeImage& captured, const CodeImage& candidate) {
 
 std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64_t captured_delta,
                                           const CodeImage& candidate, std::uint64_t candidate_delta,
+                                          const std::function<bool(const ImageSymbol&)>& written_by_host,
                                           std::vector<std::string>& missing) {
   std::vector<VariablePair> result;
   std::set<std::uint64_t> seen;
   for (const ImageSymbol& symbol : captured.symbols) {
-    if (!is_variable(symbol) || !seen.insert(symbol.address).second) continue;
+    if (!is_data(symbol) || (!symbol.is_writable && !written_by_host(symbol))) continue;
+    if (!seen.insert(symbol.address).second) continue;
     const ImageSymbol* counterpart = candidate.find(symbol.name);
-    if (counterpart == nullptr || !is_variable(*counterpart) || counterpart->size != symbol.size) {
+    if (counterpart == nullptr || !is_data(*counterpart) || counterpart->size != symbol.size) {
       missing.push_back(symbol.name);
       continue;
     }

@@ -80,13 +80,22 @@ TEST(MatchVariables, by_name_and_size_only) {
   e.captured.symbols.push_back(object("kernel.kd", 0x100, 64));
   e.captured.symbols.back().is_writable = false;
   e.captured.symbols.push_back(object("gone", 0x3800, 4));
+  for (const char* name : {"constants", "literals"}) {
+    for (CodeImage* image : {&e.captured, &e.candidate}) {
+      image->symbols.push_back(object(name, name[0] == 'c' ? 0x400 : 0x500, 16));
+      image->symbols.back().is_writable = false;
+    }
+  }
   std::vector<std::string> missing;
-  const auto pairs = match_variables(e.captured, Example::base, e.candidate, Example::other, missing);
-  ASSERT_EQ(pairs.size(), 2u);
+  const auto pairs = match_variables(e.captured, Example::base, e.candidate, Example::other,
+                                     [](const ImageSymbol& symbol) { return symbol.name == "constants"; }, missing);
+  ASSERT_EQ(pairs.size(), 3u);
   EXPECT_EQ(pairs[1].name, "weights");
   EXPECT_EQ(pairs[1].captured_address, Example::base + 0x3010);
   EXPECT_EQ(pairs[1].candidate_address, Example::other + 0x3040);
   EXPECT_THAT(missing, testing::ElementsAre("gone"));
+  // Read-only data: only what the host has written.
+  EXPECT_EQ(pairs[2].name, "constants");
 }
 
 TEST(SameLayout, needs_every_symbol_where_it_was) {

@@ -117,6 +117,7 @@ class Application {
   }
 
   void* pool_memory(RegionKind kind, std::uint64_t size) {
+    size = (size + page - 1) / page * page;  // newer runtimes copy no byte past what was asked for
     replay::Placement like;
     like.kind = kind;
     like.agent = kind == RegionKind::device_coarse ? 0 : -1;
@@ -126,7 +127,7 @@ class Application {
     if (like.agent < 0) check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, memory), "allowing");
     Region region;
     region.address = number(memory);
-    region.size = (size + page - 1) / page * page;
+    region.size = size;
     region.kind = kind;
     region.agent = like.agent;
     region.pool_flags = pool.flags;
