@@ -79,7 +79,7 @@ Unit summarise(const Record& record, RecordLocation location) {
   }
   unit.keys.assign(keys.begin(), keys.end());
   std::ranges::sort(unit.headers);
-  unit.headers.erase(std::ranges::unique(unit.headers).begin(), unit.headers.end());
+  unit.headers.erase(std::unique(unit.headers.begin(), unit.headers.end()), unit.headers.end());
   return unit;
 }
 

@@ -127,8 +127,10 @@ std::optional<IndexFile> IndexFile::from_bytes(std::string bytes) {
 }
 
 std::span<const IndexedKey> IndexFile::find(std::uint64_t hash) const {
-  const auto range = std::ranges::equal_range(keys_, hash, {}, &IndexedKey::hash);
-  return {range.begin(), range.end()};
+  const auto before = [](const IndexedKey& key, std::uint64_t wanted) { return key.hash < wanted; };
+  const auto after = [](std::uint64_t wanted, const IndexedKey& key) { return wanted < key.hash; };
+  const auto first = std::lower_bound(keys_.begin(), keys_.end(), hash, before);
+  return {first, std::upper_bound(first, keys_.end(), hash, after)};
 }
 
 std::vector<std::uint32_t> IndexFile::units_of(const IndexedHeader& header) const {

@@ -78,8 +78,7 @@ void check_files(const fs::path& folder, VerifyReport& report) {
     }
   }
   std::ranges::sort(report.remarks);
-  const auto repeated = std::ranges::unique(report.remarks);
-  report.remarks.erase(repeated.begin(), repeated.end());
+  report.remarks.erase(std::unique(report.remarks.begin(), report.remarks.end()), report.remarks.end());
 }
 
 }  // namespace
