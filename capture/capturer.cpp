@@ -193,9 +193,10 @@ void Capturer::process(Request& request) noexcept {
       if (taker_ == nullptr) taker_ = std::make_unique<SnapshotTaker>(session_);
       snapshot::Dispatch dispatch;
       capture(request, dispatch);
-      let_go();
-      const auto held = steady_clock::now() - start;
       const bool last = !dispatch.has_after || session_.config.dispatches.finished_after(request.kernel_index);
+      // The application goes on only when the last dispatch is safe: it may be about to abort, without a word to us.
+      if (!last) let_go();
+      const auto held = steady_clock::now() - start;
       taker_->add(std::move(dispatch));
       session_.update_status([&](Status& s) {
         s.held_ns += static_cast<std::uint64_t>(std::chrono::nanoseconds(held).count());

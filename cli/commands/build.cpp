@@ -45,7 +45,7 @@ ExitCode build(const Program& program, const std::string& database_flag) {
   if (!result.succeeded()) return static_cast<ExitCode>(result.exit_status);  // the build tool has said why
   if (!recorded) {
     const std::string advice = wrapper::advice_when_nothing_was_recorded(options.command, options.program_folder);
-    if (index.records == 0) support::fail(ExitCode::answer_is_no, "the build recorded nothing: {}", advice);
+    if (index.records == 0) support::fail(ExitCode::answer_is_no, "{}", advice);
     spdlog::info("nothing new was compiled");
   }
   return ExitCode::done;

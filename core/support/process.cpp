@@ -114,11 +114,35 @@ int remaining_milliseconds(const std::optional<std::chrono::steady_clock::time_p
   return left < 0 ? 0 : static_cast<int>(std::min<long long>(left, INT_MAX - 1)) + 1;
 }
 
+std::optional<std::filesystem::path> find_program_on(std::string_view path, const std::string& name) {
+  const auto executable = [](const std::filesystem::path& candidate) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(candidate, ignored) && ::access(candidate.c_str(), X_OK) == 0;
+  };
+  if (name.empty()) return std::nullopt;
+  if (name.find('/') != std::string::npos) {
+    if (executable(name)) return name;
+    return std::nullopt;
+  }
+  while (true) {
+    const std::size_t colon = path.find(':');
+    const std::string_view folder = path.substr(0, colon);
+    const std::filesystem::path candidate = std::filesystem::path(folder.empty() ? "." : folder) / name;
+    if (executable(candidate)) return candidate;
+    if (colon == std::string_view::npos) return std::nullopt;
+    path.remove_prefix(colon + 1);
+  }
+}
+
 }  // namespace
 
 ProcessResult run(const Command& command) {
   if (command.argv.empty()) fail(ExitCode::usage, "no command was given to run");
-  const auto program = find_program(command.argv.front());
+  // A changed PATH decides which program is meant, as it would in a shell.
+  const auto changed_path = command.environment.find("PATH");
+  const auto program = changed_path != command.environment.end() && changed_path->second
+                           ? find_program_on(*changed_path->second, command.argv.front())
+                           : find_program(command.argv.front());
   if (!program) {
     fail(ExitCode::environment, "cannot run '{}': no such program{}", command.argv.front(),
          command.argv.front().find('/') == std::string::npos ? " on PATH" : "");
@@ -246,25 +270,8 @@ ProcessResult run(const Command& command) {
 }
 
 std::optional<std::filesystem::path> find_program(const std::string& name) {
-  const auto executable = [](const std::filesystem::path& path) {
-    std::error_code ignored;
-    return std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
-  };
-  if (name.empty()) return std::nullopt;
-  if (name.find('/') != std::string::npos) {
-    if (executable(name)) return name;
-    return std::nullopt;
-  }
   const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-  while (true) {
-    const std::size_t colon = rest.find(':');
-    const std::string_view folder = rest.substr(0, colon);
-    const std::filesystem::path candidate = std::filesystem::path(folder.empty() ? "." : folder) / name;
-    if (executable(candidate)) return candidate;
-    if (colon == std::string_view::npos) return std::nullopt;
-    rest.remove_prefix(colon + 1);
-  }
+  return find_program_on(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin", name);
 }
 
 std::string shell_quoted(const std::vector<std::string>& argv) {

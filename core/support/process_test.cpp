@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "core/support/error.h"
+#include "core/support/file.h"
 
 namespace kerncap::support {
 namespace {
@@ -80,6 +81,16 @@ TEST(Run, SendsStandardOutputToStandardErrorWhenAsked) {
   EXPECT_TRUE(run(command).succeeded());
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "text\n");
+}
+
+TEST(Run, FindsTheProgramOnAChangedPath) {
+  const TemporaryFolder folder;
+  write_file_atomically(folder.path() / "cat", "#!/bin/sh\necho mine\n", 0700);
+  Command command;
+  command.argv = {"cat", "/dev/null"};
+  command.environment["PATH"] = folder.path().string() + ":/usr/bin:/bin";
+  command.standard_output = Stream::capture;
+  EXPECT_EQ(run(command).standard_output, "mine\n");
 }
 
 TEST(Run, SaysWhichProgramIsMissing) {

@@ -82,7 +82,7 @@ class CommandLineTest(kerncap_tests.KerncapTestCase):
 
     def test_a_build_that_records_nothing_says_what_to_do(self):
         result = self.kerncap("build", "--db", self.scratch / "empty-db", "--", "true")
-        self.assert_one_sentence(result, NO, "recorded nothing")
+        self.assert_one_sentence(result, NO, "nothing was recorded")
 
     def test_a_failing_build_keeps_its_exit_code(self):
         result = self.kerncap("build", "--db", self.scratch / "failing-db", "--", "sh", "-c", "exit 9")
