@@ -252,6 +252,14 @@ hsa_status_t async_copy(void* to, hsa_agent_t to_agent, const void* from, hsa_ag
                                                     completion);
 }
 
+hsa_status_t async_copy_on_engine(void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent,
+                                  std::size_t size, std::uint32_t count, const hsa_signal_t* dependencies,
+                                  hsa_signal_t completion, int engine, bool force) {
+  wait_if_held();
+  return runtime().middle.memory_async_copy_on_engine(to, to_agent, from, from_agent, size, count, dependencies,
+                                                      completion, engine, force);
+}
+
 hsa_status_t async_copy_rect(const hsa_pitched_ptr_t* to, const hsa_dim3_t* to_offset, const hsa_pitched_ptr_t* from,
                              const hsa_dim3_t* from_offset, const hsa_dim3_t* range, hsa_agent_t agent,
                              hsa_amd_copy_direction_t direction, std::uint32_t count, const hsa_signal_t* dependencies,
@@ -295,6 +303,7 @@ void replace_memory_functions(HsaApiTable& table) {
   replace(amd, &AmdExtTable::hsa_amd_memory_async_copy_fn, async_copy);
   replace(amd, &AmdExtTable::hsa_amd_memory_async_copy_rect_fn, async_copy_rect);
   replace(amd, &AmdExtTable::hsa_amd_memory_fill_fn, memory_fill);
+  if (AmdMiddle* middle = live_middle(amd)) middle->memory_async_copy_on_engine = async_copy_on_engine;
   if (AmdTail* tail = live_tail(amd)) {
     tail->vmem_handle_create = vmem_handle_create;
     tail->vmem_map = vmem_map;

@@ -6,11 +6,16 @@
 namespace kerncap::capture {
 namespace {
 
-constexpr std::uint32_t first_major_with_tail = 2;  // HSA_AMD_EXT_API_TABLE_MAJOR_VERSION of ROCr 6.0
+// Between 5.2 and 6.0 version 1 had several layouts; only 5.2's is known here, by its size.
+bool layout_is_known(const AmdExtTable& live) {
+  if (live.version.major_id == 1) return header_major == 1 && live.version.minor_id == sizeof(AmdExtTable);
+  return live.version.major_id == 2 && live.version.minor_id >= amd_common_end + amd_shift(live);
+}
 
-template <typename Table>
-void copy_known_part(Table& target, const Table& source) {
-  std::memcpy(static_cast<void*>(&target), &source, std::min<std::size_t>(sizeof target, source.version.minor_id));
+template <typename Part>
+Part* part_of(AmdExtTable& live, std::size_t offset) {
+  if (live.version.major_id < 2 || live.version.minor_id < offset + sizeof(Part)) return nullptr;
+  return reinterpret_cast<Part*>(reinterpret_cast<char*>(&live) + offset);
 }
 
 }  // namespace
@@ -20,21 +25,25 @@ RuntimeTable& runtime() {
   return *table;
 }
 
-AmdTail* live_tail(AmdExtTable& table) {
-  if (table.version.major_id < first_major_with_tail || table.version.minor_id < amd_tail_offset + sizeof(AmdTail))
-    return nullptr;
-  return reinterpret_cast<AmdTail*>(reinterpret_cast<char*>(&table) + amd_tail_offset);
+AmdMiddle* live_middle(AmdExtTable& live) { return part_of<AmdMiddle>(live, amd_middle_offset); }
+AmdTail* live_tail(AmdExtTable& live) { return part_of<AmdTail>(live, amd_common_end + amd_shift(live)); }
+
+void copy_amd_table(AmdExtTable& ours, const AmdExtTable& live) {
+  auto* to = reinterpret_cast<char*>(&ours);
+  const auto* from = reinterpret_cast<const char*>(&live);
+  std::memcpy(to, from, amd_middle_offset);
+  std::memcpy(to + amd_middle_offset, from + amd_middle_offset + amd_shift(live), amd_common_end - amd_middle_offset);
 }
 
 bool remember_tables(HsaApiTable& table) {
   if (table.core_ == nullptr || table.amd_ext_ == nullptr) return false;
+  if (!layout_is_known(*table.amd_ext_)) return false;
   RuntimeTable fresh;
-  copy_known_part(fresh.core, *table.core_);
-  copy_known_part(fresh.amd, *table.amd_ext_);
-  if (const AmdTail* tail = live_tail(*table.amd_ext_)) {
-    fresh.tail = *tail;
-    fresh.has_tail = true;
-  }
+  std::memcpy(static_cast<void*>(&fresh.core), table.core_,
+              std::min<std::size_t>(sizeof fresh.core, table.core_->version.minor_id));
+  copy_amd_table(fresh.amd, *table.amd_ext_);
+  if (const AmdMiddle* middle = live_middle(*table.amd_ext_)) fresh.middle = *middle;
+  if (const AmdTail* tail = live_tail(*table.amd_ext_)) fresh.tail = *tail;
   const CoreApiTable& core = fresh.core;
   const AmdExtTable& amd = fresh.amd;
   if (core.hsa_queue_create_fn == nullptr || core.hsa_executable_freeze_fn == nullptr ||

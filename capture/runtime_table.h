@@ -2,9 +2,9 @@
 // through here, never through the table, so that our own allocations, copies and queues are not intercepted.
 //
 // Table layouts differ between releases. `version.minor_id` is the size of a table in bytes; an entry that lies beyond
-// it does not exist. Up to hsa_amd_svm_prefetch_async the AMD table is the same in ROCr 5.2 and 6.4; from there on the
-// layout of major version 2 (hsa_api_trace.h of ROCr 6.0 and later) is spelled out in AmdTail, whatever headers we are
-// built with.
+// it does not exist. The core table has been the same from ROCr 5.2 to 6.4. The AMD table's major version 2 (ROCr 6)
+// has two entries more in its middle, behind hsa_amd_memory_async_copy, and new ones at its end: they are spelled out
+// below, so that a library built with the headers of either generation works in both. Other layouts are refused.
 #pragma once
 
 // hsa_api_trace.h includes "inc/hsa_ext_amd.h" unless this is defined; distributions install no such folder.
@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace kerncap::capture {
 
@@ -39,15 +40,28 @@ struct AmdTail {
   hsa_status_t (*vmem_map)(void* va, std::size_t size, std::size_t offset, VmemHandle handle, std::uint64_t flags);
   hsa_status_t (*vmem_unmap)(void* va, std::size_t size);
 };
-inline constexpr std::size_t amd_tail_offset =
-    offsetof(AmdExtTable, hsa_amd_svm_prefetch_async_fn) + sizeof(void*);  // ROCr 6: spm_acquire
+struct AmdMiddle {
+  hsa_status_t (*memory_async_copy_on_engine)(void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent,
+                                              std::size_t size, std::uint32_t count, const hsa_signal_t* dependencies,
+                                              hsa_signal_t completion, int engine, bool force);
+  void* memory_copy_engine_status;
+};
+
+inline constexpr std::uint32_t header_major = HSA_AMD_EXT_API_TABLE_MAJOR_VERSION;  // of the headers we are built with
+inline constexpr std::size_t amd_middle_offset = offsetof(AmdExtTable, hsa_amd_memory_async_copy_fn) + sizeof(void*);
+inline constexpr std::size_t amd_common_end = offsetof(AmdExtTable, hsa_amd_svm_prefetch_async_fn) + sizeof(void*);
+
+// How far the entries behind AmdMiddle lie from where our headers say.
+inline std::size_t amd_shift(const AmdExtTable& live) {
+  return header_major < 2 && live.version.major_id >= 2 ? sizeof(AmdMiddle) : 0;
+}
 
 struct RuntimeTable {
   CoreApiTable core{};  // entries beyond the runtime's table are null
-  AmdExtTable amd{};
+  AmdExtTable amd{};    // in our headers' layout
+  AmdMiddle middle{};
   AmdTail tail{};
   hsa_ven_amd_loader_1_01_pfn_t loader{};  // null until ask_for_loader()
-  bool has_tail = false;
 };
 
 // The one instance; never destroyed, because the runtime's threads may outlive static destructors.
@@ -59,15 +73,25 @@ bool remember_tables(HsaApiTable& table);
 // The loader extension; false when the runtime has none. May be called after hsa_init's end only.
 bool ask_for_loader();
 
-// Where an entry of the live table may be replaced: null when the runtime's table ends before it.
+// Where an entry of the live table may be replaced: null when the runtime's table has none.
 template <typename Table, typename Function>
-Function* entry(Table& table, Function Table::*member) {
-  Function* place = &(table.*member);
-  const auto end = reinterpret_cast<const char*>(place + 1) - reinterpret_cast<const char*>(&table);
-  return static_cast<std::size_t>(end) <= table.version.minor_id && *place != nullptr ? place : nullptr;
+Function* entry(Table& live, Function Table::*member) {
+  auto* place = reinterpret_cast<char*>(&(live.*member));
+  if constexpr (std::is_same_v<Table, AmdExtTable>) {
+    const auto offset = static_cast<std::size_t>(place - reinterpret_cast<char*>(&live));
+    if (offset >= amd_common_end) return nullptr;
+    if (offset >= amd_middle_offset) place += amd_shift(live);
+  }
+  auto* function = reinterpret_cast<Function*>(place);
+  const auto end = reinterpret_cast<const char*>(function + 1) - reinterpret_cast<const char*>(&live);
+  return static_cast<std::size_t>(end) <= live.version.minor_id && *function != nullptr ? function : nullptr;
 }
 
-// The tail of the live AMD table, or null.
-AmdTail* live_tail(AmdExtTable& table);
+// The parts of the live AMD table that 5.2 lacks, or null.
+AmdMiddle* live_middle(AmdExtTable& live);
+AmdTail* live_tail(AmdExtTable& live);
+
+// The part that both generations have, into our headers' layout.
+void copy_amd_table(AmdExtTable& ours, const AmdExtTable& live);
 
 }  // namespace kerncap::capture

@@ -232,6 +232,29 @@ int main(int argc, char** argv) {
     uint32_t count = 0;
     CHECK(hipMemcpy(&count, other + 3, 4, hipMemcpyDeviceToHost));
     if (count != 40 * 64) return 1;
+  } else if (kind == "vmem") {
+    // A reservation of which only the middle is mapped.
+    int device = 0;
+    hipMemAllocationProp property{};
+    property.type = hipMemAllocationTypePinned;
+    property.location.type = hipMemLocationTypeDevice;
+    property.location.id = device;
+    size_t granularity = 0;
+    if (hipMemGetAllocationGranularity(&granularity, &property, hipMemAllocationGranularityMinimum) != hipSuccess) return 77;
+    const size_t size = (words * 4 + granularity - 1) / granularity * granularity;
+    void* base = nullptr;
+    if (hipMemAddressReserve(&base, 8 * size, 0, nullptr, 0) != hipSuccess) return 77;
+    hipMemAccessDesc access{};
+    access.location = property.location;
+    access.flags = hipMemAccessFlagsProtReadWrite;
+    p = reinterpret_cast<uint32_t*>(static_cast<char*>(base) + 2 * size);
+    hipMemGenericAllocationHandle_t handle;
+    CHECK(hipMemCreate(&handle, size, &property, 0));
+    CHECK(hipMemMap(p, size, 0, handle, 0));
+    CHECK(hipMemSetAccess(p, size, &access, 1));
+    say("hole", base);
+    fill(p, words);
+    run_and_check(p, nullptr, words);
   } else if (kind == "graph") {
     hipStream_t stream;
     hipGraph_t graph;

@@ -358,6 +358,13 @@ hsa_status_t memory_fill(void* to, std::uint32_t value, std::size_t count) {
   std::fill_n(static_cast<std::uint32_t*>(to), count, value);
   return HSA_STATUS_SUCCESS;
 }
+hsa_status_t async_copy_on_engine(void* to, hsa_agent_t, const void* from, hsa_agent_t, std::size_t size, std::uint32_t,
+                                  const hsa_signal_t*, hsa_signal_t completion, int, bool) {
+  KERNCAP_COUNT();
+  std::memcpy(to, from, size);
+  of(completion).value.fetch_sub(1);
+  return HSA_STATUS_SUCCESS;
+}
 hsa_status_t async_copy_rect(const hsa_pitched_ptr_t* to, const hsa_dim3_t*, const hsa_pitched_ptr_t* from,
                              const hsa_dim3_t*, const hsa_dim3_t* range, hsa_agent_t, hsa_amd_copy_direction_t,
                              std::uint32_t, const hsa_signal_t*, hsa_signal_t completion) {
@@ -468,7 +475,7 @@ hsa_status_t extension_table(std::uint16_t, std::uint16_t, std::size_t, void* ou
 }
 
 struct WholeAmdTable {  // as ROCr 6 lays it out
-  alignas(AmdExtTable) char bytes[amd_tail_offset + sizeof(AmdTail)];
+  alignas(AmdExtTable) char bytes[amd_common_end + sizeof(AmdMiddle) + sizeof(AmdTail)];
 };
 
 }  // namespace
@@ -482,7 +489,7 @@ StandInRuntime::StandInRuntime() {
   root_.core_ = &core_table;
   root_.amd_ext_ = reinterpret_cast<AmdExtTable*>(&amd_table);
   core().version = {2, sizeof(CoreApiTable), 0, 0};
-  amd().version = {2, sizeof(WholeAmdTable), 0, 0};
+  root_.amd_ext_->version = {2, sizeof(WholeAmdTable), 0, 0};
 
   CoreApiTable& c = core();
   c.hsa_signal_create_fn = signal_create;
@@ -513,7 +520,8 @@ StandInRuntime::StandInRuntime() {
   c.hsa_code_object_reader_create_from_memory_fn = reader_create;
   c.hsa_code_object_reader_destroy_fn = reader_destroy;
 
-  AmdExtTable& a = amd();
+  AmdExtTable a{};
+  a.version = root_.amd_ext_->version;
   a.hsa_amd_queue_intercept_create_fn = queue_intercept_create;
   a.hsa_amd_queue_intercept_register_fn = queue_intercept_register;
   a.hsa_amd_agent_iterate_memory_pools_fn = iterate_pools;
@@ -537,6 +545,11 @@ StandInRuntime::StandInRuntime() {
   a.hsa_amd_profiling_set_profiler_enabled_fn = profiling_enable;
   a.hsa_amd_profiling_get_dispatch_time_fn = profiling_time;
   a.hsa_amd_register_system_event_handler_fn = event_handler;
+  auto* live = reinterpret_cast<char*>(root_.amd_ext_);
+  const auto* ours = reinterpret_cast<const char*>(&a);
+  std::memcpy(live, ours, amd_middle_offset);
+  std::memcpy(live + amd_middle_offset + amd_shift(a), ours + amd_middle_offset, amd_common_end - amd_middle_offset);
+  middle().memory_async_copy_on_engine = async_copy_on_engine;
   tail().vmem_handle_create = vmem_handle_create;
   tail().vmem_map = vmem_map;
   tail().vmem_unmap = vmem_unmap;
@@ -544,9 +557,14 @@ StandInRuntime::StandInRuntime() {
 
 StandInRuntime& StandInRuntime::current() { return *the_runtime; }
 
-AmdTail& StandInRuntime::tail() {
-  return *reinterpret_cast<AmdTail*>(reinterpret_cast<char*>(root_.amd_ext_) + amd_tail_offset);
+AmdExtTable StandInRuntime::amd() {
+  AmdExtTable copy{};
+  copy_amd_table(copy, *root_.amd_ext_);
+  return copy;
 }
+
+AmdMiddle& StandInRuntime::middle() { return *live_middle(*root_.amd_ext_); }
+AmdTail& StandInRuntime::tail() { return *live_tail(*root_.amd_ext_); }
 
 void StandInRuntime::fail(const std::string& function, unsigned nth) {
   const std::lock_guard lock(calls_mutex);

@@ -28,7 +28,8 @@ class StandInRuntime {
 
   HsaApiTable& table() { return root_; }
   CoreApiTable& core() { return *root_.core_; }
-  AmdExtTable& amd() { return *root_.amd_ext_; }
+  AmdExtTable amd();  // what the live table holds now, in our headers' layout
+  AmdMiddle& middle();
   AmdTail& tail();
 
   // Makes the `nth` call (from 0) of a function fail with HSA_STATUS_ERROR; counted from now on.

@@ -84,7 +84,7 @@ class Application {
   }
 
   void allocate_all() {
-    AmdExtTable& amd = runtime_.amd();
+    const AmdExtTable amd = runtime_.amd();
     const std::size_t size = words * 4;
     void* p = nullptr;
     const std::tuple<const char*, std::uint64_t, RegionKind> pools[] = {
@@ -394,6 +394,11 @@ TEST_F(StandIn, HostCopiesWaitUntilTheKernelIsCaptured) {
          r.amd().hsa_amd_memory_async_copy_fn(to, testing::gpu, junk.data(), testing::cpu, junk.size(), 0, nullptr,
                                               testing::make_signal(1));
        }},
+      {"hsa_amd_memory_async_copy_on_engine",
+       [&](auto& r, void* to) {
+         r.middle().memory_async_copy_on_engine(to, testing::gpu, junk.data(), testing::cpu, junk.size(), 0, nullptr,
+                                                testing::make_signal(1), 1, false);
+       }},
       {"hsa_amd_memory_async_copy_rect", [&](auto& r, void* to) {
          const hsa_pitched_ptr_t target{to, junk.size(), 0},
              source{const_cast<std::byte*>(junk.data()), junk.size(), 0};
@@ -447,6 +452,18 @@ TEST_F(StandIn, ARuntimeWithSmallerTablesIsLeftAsItIs) {
               return runtime.core().hsa_queue_create_fn == create ? 0 : 1;
             }),
             0);
+}
+
+TEST_F(StandIn, ATableOfAnUnknownLayoutIsLeftAsItIs) {
+  for (const ApiTableVersion version :
+       {ApiTableVersion{1, sizeof(AmdExtTable) + 16, 0, 0}, ApiTableVersion{3, 4096, 0, 0}})
+    EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+                runtime.table().amd_ext_->version = version;
+                const auto create = runtime.core().hsa_queue_create_fn;
+                OnLoad(&runtime.table(), 3, 0, nullptr);
+                return runtime.core().hsa_queue_create_fn == create ? 0 : 1;
+              }),
+              0);
 }
 
 TEST_F(StandIn, ABrokenConfigurationHarmsNobody) {
