@@ -62,11 +62,12 @@ void blend(Wave& w, u32* destination, const u32* result, unsigned dwords, u64 ac
   else
     unpack_mask(active, other, w.lanes);
   for (unsigned k = 0; k < dwords; ++k) {
-    u32* d = destination + k * row_lanes;
-    const u32* r = result + k * row_lanes;
-    for (unsigned base = 0; base < w.lanes; base += 32)
+    for (unsigned part = 0; part < w.lanes; part += part_lanes) {
+      u32* d = destination + k * row_lanes + part;
+      const u32 *r = result + k * row_lanes + part, *m = mask + part;
 #pragma GCC ivdep
-      for (unsigned i = base; i < base + 32; ++i) d[i] = (r[i] & mask[i]) | (d[i] & ~mask[i]);
+      for (unsigned i = 0; i < part_lanes; ++i) d[i] = (r[i] & m[i]) | (d[i] & ~m[i]);
+    }
   }
 }
 

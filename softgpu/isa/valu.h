@@ -119,32 +119,35 @@ constexpr unsigned dwords_of(Type type) {
 
 template <class Signature, class F>
 struct Rows;
+// Loops of constant length, which is what compilers make vector code of; wave32 has one part, wave64 two.
+inline constexpr unsigned part_lanes = 32;
 // A lane reads and writes only its own column, and rows either coincide or are apart: no dependency between lanes.
 template <class R, class A, class F>
 struct Rows<R(A), F> {
   static void run(u32* d, const u32* const* s, unsigned lanes) {
     const u32* a = s[0];
-    for (unsigned base = 0; base < lanes; base += 32)
+    for (unsigned part = 0; part < lanes; part += part_lanes, d += part_lanes, a += part_lanes)
 #pragma GCC ivdep
-      for (unsigned i = base; i < base + 32; ++i) Lane<R>::store(d, i, F{}(Lane<A>::load(a, i)));
+      for (unsigned i = 0; i < part_lanes; ++i) Lane<R>::store(d, i, F{}(Lane<A>::load(a, i)));
   }
 };
 template <class R, class A, class B, class F>
 struct Rows<R(A, B), F> {
   static void run(u32* d, const u32* const* s, unsigned lanes) {
     const u32 *a = s[0], *b = s[1];
-    for (unsigned base = 0; base < lanes; base += 32)
+    for (unsigned part = 0; part < lanes; part += part_lanes, d += part_lanes, a += part_lanes, b += part_lanes)
 #pragma GCC ivdep
-      for (unsigned i = base; i < base + 32; ++i) Lane<R>::store(d, i, F{}(Lane<A>::load(a, i), Lane<B>::load(b, i)));
+      for (unsigned i = 0; i < part_lanes; ++i) Lane<R>::store(d, i, F{}(Lane<A>::load(a, i), Lane<B>::load(b, i)));
   }
 };
 template <class R, class A, class B, class C, class F>
 struct Rows<R(A, B, C), F> {
   static void run(u32* d, const u32* const* s, unsigned lanes) {
     const u32 *a = s[0], *b = s[1], *c = s[2];
-    for (unsigned base = 0; base < lanes; base += 32)
+    for (unsigned part = 0; part < lanes;
+         part += part_lanes, d += part_lanes, a += part_lanes, b += part_lanes, c += part_lanes)
 #pragma GCC ivdep
-      for (unsigned i = base; i < base + 32; ++i)
+      for (unsigned i = 0; i < part_lanes; ++i)
         Lane<R>::store(d, i, F{}(Lane<A>::load(a, i), Lane<B>::load(b, i), Lane<C>::load(c, i)));
   }
 };
