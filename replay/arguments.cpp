@@ -50,16 +50,18 @@ void check_rules(const std::vector<Argument>& arguments, const ValidateRules& ru
       return key == a.name || key == std::to_string(a.index);
     });
     if (!known) {
-      support::fail(support::ExitCode::usage, "a tolerance is given for '{}', but the kernel has no argument of that name "
-                    "or index", key);
+      support::fail(support::ExitCode::usage,
+                    "a tolerance is given for '{}', but the kernel has no argument of that name "
+                    "or index",
+                    key);
     }
   }
 }
 
 std::vector<Argument> kernel_arguments(const snapshot::Dispatch& dispatch, std::span<const std::byte> kernarg,
                                        const std::optional<KernelSource>& source, const ValidateRules& rules) {
-  const std::vector<std::string> types = parameter_types(
-      !dispatch.kernel_demangled.empty() ? dispatch.kernel_demangled : dispatch.kernel.demangled);
+  const std::vector<std::string> types =
+      parameter_types(!dispatch.kernel_demangled.empty() ? dispatch.kernel_demangled : dispatch.kernel.demangled);
   std::vector<Argument> result;
   for (const codeobject::KernelArgument& entry : dispatch.kernel.arguments) {
     if (entry.hidden()) continue;
@@ -106,7 +108,8 @@ std::vector<Argument> kernel_arguments(const snapshot::Dispatch& dispatch, std::
       Argument member = result[i];
       member.member = static_cast<std::uint32_t>(at - result[i].offset);
       member.pointer = value;
-      if (const ArgumentRule* rule = rule_for(member, rules); rule == nullptr || !rule->type) member.element = ElementType::bytes;
+      if (const ArgumentRule* rule = rule_for(member, rules); rule == nullptr || !rule->type)
+        member.element = ElementType::bytes;
       result.push_back(std::move(member));
     }
   }
@@ -145,8 +148,7 @@ std::vector<Span> spans_of(const snapshot::Region& region, const std::vector<Arg
   for (const std::size_t index : here) {
     const std::uint64_t pointer = *arguments[index].pointer;
     // Several arguments with the same pointer: the first with a known element type names the span.
-    if (owner >= 0 && pointer == at &&
-        arguments[static_cast<std::size_t>(owner)].pointer == arguments[index].pointer) {
+    if (owner >= 0 && pointer == at && arguments[static_cast<std::size_t>(owner)].pointer == arguments[index].pointer) {
       if (arguments[static_cast<std::size_t>(owner)].element == ElementType::bytes) owner = static_cast<int>(index);
       continue;
     }

@@ -13,14 +13,14 @@
 namespace kerncap::replay {
 
 struct Argument {
-  int index = 0;               // among the kernel's own (not hidden) parameters
-  std::string name, type;      // from kernel.json, the metadata or the demangled name; may be empty
+  int index = 0;                         // among the kernel's own (not hidden) parameters
+  std::string name, type;                // from kernel.json, the metadata or the demangled name; may be empty
   std::uint32_t offset = 0, size = 0;    // in the kernarg segment
   std::optional<std::uint64_t> pointer;  // its value, when it is a pointer into captured memory
   ElementType element = ElementType::bytes;
   std::optional<std::uint32_t> member;  // the pointer is a member of a structure passed by value, at this byte
   bool points_to_const = false;         // by its type; false when that is unknown
-  std::string label() const;   // "argument 2 'out'", "argument 2", "argument 0 'view', member at byte 16"
+  std::string label() const;            // "argument 2 'out'", "argument 2", "argument 0 'view', member at byte 16"
 };
 
 // The parameters in order, then the pointers inside parameters that are structures.
@@ -30,7 +30,7 @@ std::vector<Argument> kernel_arguments(const snapshot::Dispatch& dispatch, std::
 // A stretch of one region with one meaning.
 struct Span {
   std::uint64_t address = 0, size = 0;
-  int argument = -1;           // position in the arguments vector; -1: none points here
+  int argument = -1;  // position in the arguments vector; -1: none points here
   ElementType element = ElementType::bytes;
   Tolerance tolerance;
   bool ignore = false;

@@ -121,7 +121,8 @@ TEST(Spans, ignoring_is_per_argument) {
   Example e;
   ValidateRules rules;
   add_rule(rules, "0:ignore");
-  const auto spans = spans_of(e.dispatch.regions[0], kernel_arguments(e.dispatch, e.kernarg, std::nullopt, rules), rules);
+  const auto spans =
+      spans_of(e.dispatch.regions[0], kernel_arguments(e.dispatch, e.kernarg, std::nullopt, rules), rules);
   EXPECT_TRUE(spans[1].ignore);
   EXPECT_FALSE(spans[2].ignore);
 }

@@ -15,7 +15,7 @@ namespace {
 using support::ExitCode;
 using support::fail;
 
-constexpr std::uint16_t machine_amdgpu = 224;     // EM_AMDGPU
+constexpr std::uint16_t machine_amdgpu = 224;       // EM_AMDGPU
 constexpr std::uint32_t note_amdgpu_metadata = 32;  // NT_AMDGPU_METADATA
 constexpr std::uint64_t largest_note = 64u << 20;
 
@@ -87,7 +87,8 @@ codeobject::Kernel read_kernel(const support::Json& entry) {
 }
 
 void read_metadata(std::span<const std::byte> bytes, std::string_view name, CodeImage& image) {
-  if (bytes.size() > largest_note) fail(ExitCode::bad_input, "code object '{}' has metadata of {} bytes", name, bytes.size());
+  if (bytes.size() > largest_note)
+    fail(ExitCode::bad_input, "code object '{}' has metadata of {} bytes", name, bytes.size());
   try {
     const auto metadata = support::Json::from_msgpack(bytes.begin(), bytes.end());
     if (!metadata.is_object()) return;
@@ -122,7 +123,8 @@ void read_notes(const Bytes& file, std::uint64_t offset, std::uint64_t size, std
 }
 
 template <typename Section>
-void read_symbols(const Bytes& file, const Elf64_Shdr& table, const Section& section, unsigned sections, CodeImage& image) {
+void read_symbols(const Bytes& file, const Elf64_Shdr& table, const Section& section, unsigned sections,
+                  CodeImage& image) {
   const Elf64_Shdr strings = section(table.sh_link);
   const auto names = file.slice(strings.sh_offset, strings.sh_size);
   file.slice(table.sh_offset, table.sh_size);
@@ -130,8 +132,12 @@ void read_symbols(const Bytes& file, const Elf64_Shdr& table, const Section& sec
     const auto symbol = file.at<Elf64_Sym>(table.sh_offset + at);
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) continue;
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
-    ImageSymbol entry{file.text(names, symbol.st_name),        symbol.st_value,    symbol.st_size,
-                      type == STT_FUNC,                        type == STT_OBJECT, ELF64_ST_BIND(symbol.st_info) == STB_LOCAL,
+    ImageSymbol entry{file.text(names, symbol.st_name),
+                      symbol.st_value,
+                      symbol.st_size,
+                      type == STT_FUNC,
+                      type == STT_OBJECT,
+                      ELF64_ST_BIND(symbol.st_info) == STB_LOCAL,
                       false};
     entry.is_writable = symbol.st_shndx < sections && (section(symbol.st_shndx).sh_flags & SHF_WRITE) != 0;
     if (!entry.name.empty() && (entry.is_function || entry.is_object)) image.symbols.push_back(std::move(entry));
@@ -165,7 +171,8 @@ const codeobject::Kernel* CodeImage::kernel(std::string_view symbol) const {
 }
 
 bool is_data(const ImageSymbol& symbol) {
-  return symbol.is_object && symbol.size != 0 && !symbol.name.ends_with(".kd") && !symbol.name.starts_with("__hip_cuid");
+  return symbol.is_object && symbol.size != 0 && !symbol.name.ends_with(".kd") &&
+         !symbol.name.starts_with("__hip_cuid");
 }
 
 std::vector<std::byte> initial_bytes(const CodeImage& image, std::span<const std::byte> elf, std::uint64_t address,
@@ -211,9 +218,7 @@ CodeImage read_code_image(std::span<const std::byte> elf, std::string_view name)
     }
   }
   if (header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shoff != 0) {
-    const auto section = [&](std::uint64_t i) {
-      return file.at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
-    };
+    const auto section = [&](std::uint64_t i) { return file.at<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)); };
     for (unsigned i = 0; i < header.e_shnum; ++i) {
       const auto table = section(i);
       if ((table.sh_type == SHT_SYMTAB || table.sh_type == SHT_DYNSYM) && table.sh_link < header.e_shnum) {

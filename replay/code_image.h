@@ -20,22 +20,22 @@ struct ImageSymbol {
   std::string name;
   std::uint64_t address = 0, size = 0;  // ELF virtual address
   bool is_function = false, is_object = false, is_local = false;
-  bool is_writable = false;             // lies in a section that device code may write
+  bool is_writable = false;  // lies in a section that device code may write
 };
 
 struct CodeImage {
-  std::string processor;                // "gfx90a", from the metadata's target or empty
-  std::string target;                   // "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", from the metadata; may be empty
-  std::vector<ImageSymbol> symbols;     // defined, from .symtab and .dynsym, without duplicates
+  std::string processor;             // "gfx90a", from the metadata's target or empty
+  std::string target;                // "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-", from the metadata; may be empty
+  std::vector<ImageSymbol> symbols;  // defined, from .symtab and .dynsym, without duplicates
   std::vector<codeobject::Kernel> kernels;
   struct Segment {
     std::uint64_t address = 0, memory_size = 0, file_offset = 0, file_size = 0;
   };
-  std::vector<Segment> segments;        // loadable; inside the file
-  std::uint64_t memory_size = 0;        // extent of the loadable segments, from virtual address 0
+  std::vector<Segment> segments;  // loadable; inside the file
+  std::uint64_t memory_size = 0;  // extent of the loadable segments, from virtual address 0
 
-  const ImageSymbol* find(std::string_view name) const;           // unique names only; nullptr also when ambiguous
-  const ImageSymbol* covering(std::uint64_t address) const;       // the symbol whose extent holds the address
+  const ImageSymbol* find(std::string_view name) const;             // unique names only; nullptr also when ambiguous
+  const ImageSymbol* covering(std::uint64_t address) const;         // the symbol whose extent holds the address
   const codeobject::Kernel* kernel(std::string_view symbol) const;  // by descriptor symbol ("..." or "....kd") or name
 };
 

@@ -37,7 +37,8 @@ std::vector<std::byte> small_code_object() {
   constexpr std::string_view names{"\0step.kd\0weights\0", 17};
 
   std::vector<std::byte> file;
-  constexpr std::size_t headers = sizeof(Elf64_Ehdr), note_at = 0x200, symbols_at = 0x800, names_at = 0x900, sections_at = 0xa00;
+  constexpr std::size_t headers = sizeof(Elf64_Ehdr), note_at = 0x200, symbols_at = 0x800, names_at = 0x900,
+                        sections_at = 0xa00;
   Elf64_Ehdr elf{};
   std::memcpy(elf.e_ident, ELFMAG, SELFMAG);
   elf.e_ident[EI_CLASS] = ELFCLASS64;
@@ -130,7 +131,8 @@ TEST(CodeImage, damage_never_reaches_outside_the_file) {
     damaged[i] = std::byte{0x7f};
     try_to_read(damaged);
   }
-  for (std::size_t size = 0; size < whole.size(); size += 7) try_to_read({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
+  for (std::size_t size = 0; size < whole.size(); size += 7)
+    try_to_read({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
 }
 
 }  // namespace

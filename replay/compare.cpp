@@ -73,9 +73,12 @@ std::uint64_t ulp_distance(ElementType type, const std::byte* a, const std::byte
     return std::numeric_limits<std::uint64_t>::max();
   }
   switch (size_of(type)) {
-    case 2: return distance<std::uint16_t, std::int32_t>(a, b);
-    case 4: return distance<std::uint32_t, std::int64_t>(a, b);
-    default: return distance<std::uint64_t, std::int64_t>(a, b);
+    case 2:
+      return distance<std::uint16_t, std::int32_t>(a, b);
+    case 4:
+      return distance<std::uint32_t, std::int64_t>(a, b);
+    default:
+      return distance<std::uint64_t, std::int64_t>(a, b);
   }
 }
 

@@ -31,17 +31,17 @@ struct Tolerance {
 };
 
 struct Difference {
-  std::uint64_t offset = 0;       // bytes from the start of what was compared
-  std::string expected, actual;   // as text
+  std::uint64_t offset = 0;      // bytes from the start of what was compared
+  std::string expected, actual;  // as text
 };
 
 struct Statistics {
-  std::uint64_t elements = 0;     // compared
-  std::uint64_t differing = 0;    // bits differ
-  std::uint64_t outside = 0;      // beyond the tolerance: each of them makes the answer "no"
+  std::uint64_t elements = 0;   // compared
+  std::uint64_t differing = 0;  // bits differ
+  std::uint64_t outside = 0;    // beyond the tolerance: each of them makes the answer "no"
   double max_absolute = 0, max_relative = 0;
   std::uint64_t max_ulps = 0;
-  std::uint64_t nans = 0;         // NaN in the result where none was expected
+  std::uint64_t nans = 0;           // NaN in the result where none was expected
   std::optional<Difference> first;  // the first element outside the tolerance
 };
 

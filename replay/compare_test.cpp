@@ -45,7 +45,8 @@ TEST(Compare, any_of_the_limits_lets_an_element_pass) {
 }
 
 TEST(Compare, tolerances_never_touch_integers) {
-  const Statistics s = compared<std::int32_t>(ElementType::i32, {7}, {8}, {.absolute = 100, .relative = 1, .ulps = 100});
+  const Statistics s =
+      compared<std::int32_t>(ElementType::i32, {7}, {8}, {.absolute = 100, .relative = 1, .ulps = 100});
   EXPECT_EQ(s.outside, 1u);
   EXPECT_EQ(s.max_absolute, 1.0);
 }
@@ -93,7 +94,9 @@ TEST(UlpDistance, counts_across_zero_and_for_every_width) {
   const auto distance = []<typename T>(ElementType type, T a, T b) {
     return ulp_distance(type, reinterpret_cast<std::byte*>(&a), reinterpret_cast<std::byte*>(&b));
   };
-  EXPECT_EQ(distance(ElementType::f32, std::numeric_limits<float>::denorm_min(), -std::numeric_limits<float>::denorm_min()), 2u);
+  EXPECT_EQ(
+      distance(ElementType::f32, std::numeric_limits<float>::denorm_min(), -std::numeric_limits<float>::denorm_min()),
+      2u);
   EXPECT_EQ(distance(ElementType::f64, 1.0, std::nextafter(1.0, 2.0)), 1u);
   EXPECT_EQ(distance(ElementType::f16, std::uint16_t{0x3c00}, std::uint16_t{0x3c05}), 5u);
   EXPECT_EQ(distance(ElementType::f64, -std::numeric_limits<double>::max(), std::numeric_limits<double>::max()),

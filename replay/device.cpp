@@ -146,11 +146,13 @@ Device::Device(const snapshot::Manifest& manifest, const snapshot::Dispatch& dis
     if (map_[i] < 0) {
       std::string have;
       for (const DeviceAgent& gpu : gpus_) have += (have.empty() ? "" : ", ") + gpu.isa;
-      fail(ExitCode::environment,
-           "the snapshot needs {} GPU{} of ISA {}, and this machine has {}; replay it on such a GPU, or on the software "
-           "GPU with --softgpu={}",
-           std::count(needed.begin(), needed.end(), true), std::count(needed.begin(), needed.end(), true) == 1 ? "" : "s",
-           captured.isa.empty() ? captured.name : captured.isa, have, captured.name);
+      fail(
+          ExitCode::environment,
+          "the snapshot needs {} GPU{} of ISA {}, and this machine has {}; replay it on such a GPU, or on the software "
+          "GPU with --softgpu={}",
+          std::count(needed.begin(), needed.end(), true),
+          std::count(needed.begin(), needed.end(), true) == 1 ? "" : "s",
+          captured.isa.empty() ? captured.name : captured.isa, have, captured.name);
     }
   }
   for (const std::int32_t index : map_) {
@@ -177,11 +179,19 @@ const Pool& Device::pool(const Placement& placement) const {
   std::uint32_t wanted = placement.pool_flags;
   if (wanted == 0) {
     switch (placement.kind) {
-      case snapshot::RegionKind::host_kernarg: wanted = fine | kernarg; break;
+      case snapshot::RegionKind::host_kernarg:
+        wanted = fine | kernarg;
+        break;
       case snapshot::RegionKind::host_fine:
-      case snapshot::RegionKind::device_fine: wanted = fine; break;
-      case snapshot::RegionKind::device_extended: wanted = extended; break;
-      default: wanted = coarse; break;
+      case snapshot::RegionKind::device_fine:
+        wanted = fine;
+        break;
+      case snapshot::RegionKind::device_extended:
+        wanted = extended;
+        break;
+      default:
+        wanted = coarse;
+        break;
     }
   }
   const DeviceAgent& owner = agent(placement.agent);
@@ -211,7 +221,8 @@ void Device::require_memory(const Plan& plan) const {
     if (plan.agent_bytes[i] == 0) continue;
     const DeviceAgent& owner = agent(static_cast<std::int32_t>(i));
     if (plan.agent_bytes[i] > owner.local_bytes()) {
-      fail(ExitCode::environment, "the snapshot needs {} bytes of local memory on {}, which has {}: replay it on a larger GPU",
+      fail(ExitCode::environment,
+           "the snapshot needs {} bytes of local memory on {}, which has {}: replay it on a larger GPU",
            plan.agent_bytes[i], owner.name, owner.local_bytes());
     }
   }
@@ -223,7 +234,8 @@ void Device::create_queue(const std::string& type) {
                                         : type == "single"    ? HSA_QUEUE_TYPE_SINGLE
                                                               : HSA_QUEUE_TYPE_MULTI;
   std::uint32_t size = 0;
-  check(api.hsa_agent_get_info(dispatch_agent().handle, HSA_AGENT_INFO_QUEUE_MIN_SIZE, &size), "asking for queue sizes");
+  check(api.hsa_agent_get_info(dispatch_agent().handle, HSA_AGENT_INFO_QUEUE_MIN_SIZE, &size),
+        "asking for queue sizes");
   size = std::max<std::uint32_t>(size, 64);
   check(api.hsa_queue_create(dispatch_agent().handle, size, queue_type, on_queue_error, nullptr, UINT32_MAX, UINT32_MAX,
                              &queue_),
@@ -243,7 +255,8 @@ LaunchResult Device::launch(const Launch& what, std::chrono::milliseconds timeou
   const auto packet_at = [&](std::uint64_t i) {
     return static_cast<hsa_kernel_dispatch_packet_t*>(queue_->base_address) + (i & (queue_->size - 1));
   };
-  const auto fence_header = header_of(HSA_PACKET_TYPE_BARRIER_AND, true, HSA_FENCE_SCOPE_SYSTEM, HSA_FENCE_SCOPE_SYSTEM);
+  const auto fence_header =
+      header_of(HSA_PACKET_TYPE_BARRIER_AND, true, HSA_FENCE_SCOPE_SYSTEM, HSA_FENCE_SCOPE_SYSTEM);
   const auto write_fence = [&](std::uint64_t i, hsa_signal_t signal) {
     hsa_barrier_and_packet_t fence{};
     fence.completion_signal = signal;
@@ -263,7 +276,8 @@ LaunchResult Device::launch(const Launch& what, std::chrono::milliseconds timeou
   dispatch.kernel_object = what.kernel_object;
   dispatch.kernarg_address = reinterpret_cast<void*>(what.kernarg_address);
   dispatch.completion_signal = kernel_signal_;
-  std::memcpy(reinterpret_cast<char*>(packet_at(index + 1)) + 4, reinterpret_cast<char*>(&dispatch) + 4, sizeof dispatch - 4);
+  std::memcpy(reinterpret_cast<char*>(packet_at(index + 1)) + 4, reinterpret_cast<char*>(&dispatch) + 4,
+              sizeof dispatch - 4);
   write_fence(index + 2, fence_signal_);
 
   const auto start = std::chrono::steady_clock::now();
@@ -297,19 +311,20 @@ LaunchResult Device::launch(const Launch& what, std::chrono::milliseconds timeou
       return result;
     }
   }
-  // The packet processor takes one from the signal at the kernel's end. Any other value was written by the kernel, which
-  // can reach the signal through its dispatch packet; then its time stamps are worth nothing either.
+  // The packet processor takes one from the signal at the kernel's end. Any other value was written by the kernel,
+  // which can reach the signal through its dispatch packet; then its time stamps are worth nothing either.
   if (api.hsa_signal_load_relaxed(kernel_signal_) != 0) {
     result.end = LaunchEnd::tampered;
     return result;
   }
   hsa_amd_profiling_dispatch_time_t time{};
-  check(api.hsa_amd_profiling_get_dispatch_time(dispatch_agent().handle, kernel_signal_, &time), "reading the kernel's time");
-  result.device_ns =
-      static_cast<double>(time.end - time.start) * 1e9 / static_cast<double>(ticks_per_second_);
+  check(api.hsa_amd_profiling_get_dispatch_time(dispatch_agent().handle, kernel_signal_, &time),
+        "reading the kernel's time");
+  result.device_ns = static_cast<double>(time.end - time.start) * 1e9 / static_cast<double>(ticks_per_second_);
   // The kernel ran between our doorbell and the fence's signal: no honest clock says more than that took.
   constexpr double clock_error = 1.05, clock_step_ns = 20'000;
-  if (time.end < time.start || result.device_ns > result.host_ns * clock_error + clock_step_ns) result.end = LaunchEnd::tampered;
+  if (time.end < time.start || result.device_ns > result.host_ns * clock_error + clock_step_ns)
+    result.end = LaunchEnd::tampered;
   return result;
 }
 

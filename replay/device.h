@@ -1,4 +1,5 @@
-// The GPUs of this machine as a replay sees them: which agent stands for which captured one, pools, one queue, launches.
+// The GPUs of this machine as a replay sees them: which agent stands for which captured one, pools, one queue,
+// launches.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ struct Pool {
 struct DeviceAgent {
   hsa_agent_t handle{};
   std::string name, isa;
-  std::vector<Pool> pools;  // global segment, allocatable
+  std::vector<Pool> pools;      // global segment, allocatable
   std::uint64_t lds_bytes = 0;  // of a workgroup at most; 0: unknown
   std::uint64_t local_bytes() const;
 };
@@ -46,7 +47,7 @@ struct Launch {
 
 struct LaunchResult {
   LaunchEnd end = LaunchEnd::done;
-  std::string reason;              // the runtime's words for a queue error
+  std::string reason;  // the runtime's words for a queue error
   std::uint64_t fault_address = 0;
   double device_ns = 0, host_ns = 0;
 };

@@ -19,12 +19,12 @@ struct TypeRow {
 };
 
 constexpr std::array type_rows{
-    TypeRow{ElementType::bytes, "bytes", 1, false},      TypeRow{ElementType::i8, "signed char", 1, false},
-    TypeRow{ElementType::u8, "unsigned char", 1, false}, TypeRow{ElementType::i16, "short", 2, false},
+    TypeRow{ElementType::bytes, "bytes", 1, false},        TypeRow{ElementType::i8, "signed char", 1, false},
+    TypeRow{ElementType::u8, "unsigned char", 1, false},   TypeRow{ElementType::i16, "short", 2, false},
     TypeRow{ElementType::u16, "unsigned short", 2, false}, TypeRow{ElementType::i32, "int", 4, false},
-    TypeRow{ElementType::u32, "unsigned int", 4, false}, TypeRow{ElementType::i64, "long", 8, false},
-    TypeRow{ElementType::u64, "unsigned long", 8, false}, TypeRow{ElementType::f16, "half", 2, true},
-    TypeRow{ElementType::bf16, "bfloat16", 2, true},     TypeRow{ElementType::f32, "float", 4, true},
+    TypeRow{ElementType::u32, "unsigned int", 4, false},   TypeRow{ElementType::i64, "long", 8, false},
+    TypeRow{ElementType::u64, "unsigned long", 8, false},  TypeRow{ElementType::f16, "half", 2, true},
+    TypeRow{ElementType::bf16, "bfloat16", 2, true},       TypeRow{ElementType::f32, "float", 4, true},
     TypeRow{ElementType::f64, "double", 8, true},
 };
 
@@ -99,8 +99,8 @@ std::string_view trim(std::string_view text) {
 
 // Takes cv-qualifiers, `restrict` and elaborations away wherever they stand at either end.
 std::string_view without_qualifiers(std::string_view text) {
-  constexpr std::array<std::string_view, 6> words{"const", "volatile", "__restrict__", "__restrict", "restrict",
-                                                  "__global"};
+  constexpr std::array<std::string_view, 6> words{"const",      "volatile", "__restrict__",
+                                                  "__restrict", "restrict", "__global"};
   for (bool again = true; again;) {
     again = false;
     text = trim(text);
@@ -166,7 +166,8 @@ std::optional<ElementType> element_type(std::string_view spelling) {
   std::string_view stem = text;
   while (!stem.empty() && std::isdigit(static_cast<unsigned char>(stem.back()))) stem.remove_suffix(1);
   const std::string_view digits = text.substr(stem.size());
-  const bool is_width = digits == "1" || digits == "2" || digits == "3" || digits == "4" || digits == "8" || digits == "16";
+  const bool is_width =
+      digits == "1" || digits == "2" || digits == "3" || digits == "4" || digits == "8" || digits == "16";
   if (!stem.empty() && is_width && stem != "i" && stem != "u" && stem != "f" && stem != "bf") {
     for (const Spelling& row : spellings) {
       if (row.text == stem) return row.type;
@@ -215,35 +216,53 @@ std::optional<std::string> pointee(std::string_view type) {
 double element_value(ElementType type, const std::byte* bytes) {
   switch (type) {
     case ElementType::bytes:
-    case ElementType::u8: return load<std::uint8_t>(bytes);
-    case ElementType::i8: return load<std::int8_t>(bytes);
-    case ElementType::i16: return load<std::int16_t>(bytes);
-    case ElementType::u16: return load<std::uint16_t>(bytes);
-    case ElementType::i32: return load<std::int32_t>(bytes);
-    case ElementType::u32: return load<std::uint32_t>(bytes);
-    case ElementType::i64: return static_cast<double>(load<std::int64_t>(bytes));
-    case ElementType::u64: return static_cast<double>(load<std::uint64_t>(bytes));
-    case ElementType::f16: return half_value(load<std::uint16_t>(bytes));
-    case ElementType::bf16: return bfloat_value(load<std::uint16_t>(bytes));
-    case ElementType::f32: return load<float>(bytes);
-    case ElementType::f64: return load<double>(bytes);
+    case ElementType::u8:
+      return load<std::uint8_t>(bytes);
+    case ElementType::i8:
+      return load<std::int8_t>(bytes);
+    case ElementType::i16:
+      return load<std::int16_t>(bytes);
+    case ElementType::u16:
+      return load<std::uint16_t>(bytes);
+    case ElementType::i32:
+      return load<std::int32_t>(bytes);
+    case ElementType::u32:
+      return load<std::uint32_t>(bytes);
+    case ElementType::i64:
+      return static_cast<double>(load<std::int64_t>(bytes));
+    case ElementType::u64:
+      return static_cast<double>(load<std::uint64_t>(bytes));
+    case ElementType::f16:
+      return half_value(load<std::uint16_t>(bytes));
+    case ElementType::bf16:
+      return bfloat_value(load<std::uint16_t>(bytes));
+    case ElementType::f32:
+      return load<float>(bytes);
+    case ElementType::f64:
+      return load<double>(bytes);
   }
   return 0;
 }
 
 std::string element_text(ElementType type, const std::byte* bytes) {
   switch (type) {
-    case ElementType::bytes: return fmt::format("{:#04x}", load<std::uint8_t>(bytes));
-    case ElementType::i64: return fmt::format("{}", load<std::int64_t>(bytes));
-    case ElementType::u64: return fmt::format("{}", load<std::uint64_t>(bytes));
+    case ElementType::bytes:
+      return fmt::format("{:#04x}", load<std::uint8_t>(bytes));
+    case ElementType::i64:
+      return fmt::format("{}", load<std::int64_t>(bytes));
+    case ElementType::u64:
+      return fmt::format("{}", load<std::uint64_t>(bytes));
     case ElementType::f16:
-    case ElementType::bf16: return floating_text(element_value(type, bytes), load<std::uint16_t>(bytes));
+    case ElementType::bf16:
+      return floating_text(element_value(type, bytes), load<std::uint16_t>(bytes));
     case ElementType::f32: {
       const auto value = load<float>(bytes);
       return std::isnan(value) ? floating_text(value, load<std::uint32_t>(bytes)) : fmt::format("{}", value);
     }
-    case ElementType::f64: return floating_text(load<double>(bytes), load<std::uint64_t>(bytes));
-    default: return fmt::format("{}", static_cast<std::int64_t>(element_value(type, bytes)));
+    case ElementType::f64:
+      return floating_text(load<double>(bytes), load<std::uint64_t>(bytes));
+    default:
+      return fmt::format("{}", static_cast<std::int64_t>(element_value(type, bytes)));
   }
 }
 

@@ -12,8 +12,8 @@ namespace kerncap::replay {
 
 enum class ElementType { bytes, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
 
-const char* to_string(ElementType type);               // "float", "half", "int", "bytes" ...
-std::size_t size_of(ElementType type);                 // bytes; 1 for `bytes`
+const char* to_string(ElementType type);  // "float", "half", "int", "bytes" ...
+std::size_t size_of(ElementType type);    // bytes; 1 for `bytes`
 bool is_floating(ElementType type);
 
 // By Kerncap's own names (to_string) and by C, C++, HIP and OpenCL spellings: "const float", "unsigned int", "float4",

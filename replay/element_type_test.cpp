@@ -55,7 +55,9 @@ TEST(Pointee, is_what_a_pointer_points_to) {
 }
 
 TEST(ElementValue, halves_are_exact) {
-  const auto value = [](std::uint16_t bits) { return element_value(ElementType::f16, reinterpret_cast<std::byte*>(&bits)); };
+  const auto value = [](std::uint16_t bits) {
+    return element_value(ElementType::f16, reinterpret_cast<std::byte*>(&bits));
+  };
   EXPECT_EQ(value(0x3c00), 1.0);
   EXPECT_EQ(value(0xc000), -2.0);
   EXPECT_EQ(value(0x7bff), 65504.0);

@@ -18,7 +18,8 @@ void read_exactly(int fd, std::uint64_t offset, std::span<std::byte> out) {
   while (!out.empty()) {
     const ssize_t got = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) support::fail(support::ExitCode::environment, "the outcome of the captured kernel cannot be read back");
+    if (got <= 0)
+      support::fail(support::ExitCode::environment, "the outcome of the captured kernel cannot be read back");
     offset += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
   }
@@ -68,7 +69,8 @@ bool Expected::is_changed_after(std::size_t region, std::uint64_t chunk) const {
 
 bool Expected::is_zero_before(std::size_t region, std::uint64_t chunk) const {
   if (!reader_.is_zero(dispatch_, region, snapshot::State::before, chunk)) return false;
-  return !trial_ || !trial_->perturbation.touches(dispatch().regions[region].address + chunk * chunk_bytes, chunk_bytes);
+  return !trial_ ||
+         !trial_->perturbation.touches(dispatch().regions[region].address + chunk * chunk_bytes, chunk_bytes);
 }
 
 }  // namespace kerncap::replay

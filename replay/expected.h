@@ -1,5 +1,5 @@
-// Where a comparison takes the state before and the expected state after from: the snapshot, or the snapshot with changed
-// inputs and what the captured kernel made of them.
+// Where a comparison takes the state before and the expected state after from: the snapshot, or the snapshot with
+// changed inputs and what the captured kernel made of them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct Trial {
 class Expected {
  public:
   // Opens the files; lives only while no kernel runs.
-  Expected(const std::filesystem::path& snapshot, std::size_t dispatch, const std::optional<Trial>& trial, bool with_outcome);
+  Expected(const std::filesystem::path& snapshot, std::size_t dispatch, const std::optional<Trial>& trial,
+           bool with_outcome);
 
   const snapshot::Reader& reader() const { return reader_; }
   const snapshot::Dispatch& dispatch() const { return reader_.manifest().dispatches[dispatch_]; }

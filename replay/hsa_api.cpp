@@ -29,12 +29,13 @@ HsaApi& mutable_api() {
     }
     if (library == nullptr) {
       const char* const reason = ::dlerror();
-      fail(ExitCode::environment, "the ROCm runtime cannot be loaded ({}); install it or add its folder to LD_LIBRARY_PATH",
+      fail(ExitCode::environment,
+           "the ROCm runtime cannot be loaded ({}); install it or add its folder to LD_LIBRARY_PATH",
            reason != nullptr ? reason : name);
     }
     auto* result = new HsaApi;  // never freed: the runtime outlives main()
-#define KERNCAP_HSA_LOAD(name)                                                                        \
-  if (!look_up(library, #name, result->name)) {                                                       \
+#define KERNCAP_HSA_LOAD(name)                                                                               \
+  if (!look_up(library, #name, result->name)) {                                                              \
     fail(ExitCode::environment, "the ROCm runtime has no function '{}'; it is too old for a replay", #name); \
   }
     KERNCAP_HSA_FUNCTIONS(KERNCAP_HSA_LOAD)

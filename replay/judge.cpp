@@ -16,7 +16,8 @@ namespace {
 constexpr unsigned noise_runs_when_asked_by_failure = 3;
 constexpr unsigned warm_up_runs = 3;
 constexpr std::size_t most_flips = 4;
-// Changed inputs can make a loop endless; how often the usual time the captured kernel may take, and the bounds of that.
+// Changed inputs can make a loop endless; how often the usual time the captured kernel may take, and the bounds of
+// that.
 constexpr double trial_patience = 100;
 constexpr std::chrono::milliseconds shortest_trial{1'000}, longest_trial{10'000};
 
@@ -45,8 +46,8 @@ void take(Verdict& verdict, const WorkerRun& run) {
 
 struct NoiseReport {
   std::map<std::string, double> noise;
-  bool deviates = false;   // the captured kernel's replay is not bit by bit the application's result
-  bool explains = true;    // ... only in finite floating-point values
+  bool deviates = false;  // the captured kernel's replay is not bit by bit the application's result
+  bool explains = true;   // ... only in finite floating-point values
   std::string example;
 };
 
@@ -70,9 +71,9 @@ NoiseReport measure_noise(Options options, unsigned runs) {
   return report;
 }
 
-// A candidate that matches on the captured inputs has to agree with the captured kernel on changed ones too. The captured
-// kernel comes first: changes that it does not survive, or answers differently twice, prove nothing and are left out.
-// Returns whether the candidate agreed; the verdict then says where it did not.
+// A candidate that matches on the captured inputs has to agree with the captured kernel on changed ones too. The
+// captured kernel comes first: changes that it does not survive, or answers differently twice, prove nothing and are
+// left out. Returns whether the candidate agreed; the verdict then says where it did not.
 bool agrees_on_changed_inputs(const Options& options, WorkerProcess& candidate, Verdict& verdict) {
   Options captured = options;
   captured.code_object.reset();
@@ -83,7 +84,8 @@ bool agrees_on_changed_inputs(const Options& options, WorkerProcess& candidate, 
   auto original = std::make_unique<WorkerProcess>(captured);
   std::vector<std::string> trials{"floats"};
   const auto& flippable = candidate.ready().flippable;
-  trials.insert(trials.end(), flippable.begin(), flippable.begin() + static_cast<std::ptrdiff_t>(std::min(flippable.size(), most_flips)));
+  trials.insert(trials.end(), flippable.begin(),
+                flippable.begin() + static_cast<std::ptrdiff_t>(std::min(flippable.size(), most_flips)));
   const support::TemporaryFolder folder("kerncap-trial");
   std::random_device entropy;
   unsigned made = 0;
@@ -98,41 +100,47 @@ bool agrees_on_changed_inputs(const Options& options, WorkerProcess& candidate, 
     }
     ++made;
     WorkerRun run;
-    const std::string inputs = what == "floats" ? "floating-point inputs changed by a few percent" : "what " + what + " points to changed";
+    const std::string inputs =
+        what == "floats" ? "floating-point inputs changed by a few percent" : "what " + what + " points to changed";
     try {
       run = candidate.run("everything", false, {}, trial);
     } catch (const WorkerFailure& failure) {
-      throw WorkerFailure{failure.outcome, fmt::format("with {}, where the captured kernel runs: {}", inputs, failure.sentence)};
+      throw WorkerFailure{failure.outcome,
+                          fmt::format("with {}, where the captured kernel runs: {}", inputs, failure.sentence)};
     }
     if (run.verdict->outcome == Outcome::matches) continue;
     verdict.outcome = Outcome::differs;
     verdict.first = run.verdict->first;
     verdict.parts = run.verdict->parts;
-    verdict.sentence = fmt::format("NOT valid: {} has the application's result, but with {} it differs from the captured kernel: {}, "
-                                   "element {}: expected {}, got {}",
-                                   kernel_name(verdict), inputs, verdict.first->what, verdict.first->element,
-                                   verdict.first->expected, verdict.first->actual);
+    verdict.sentence = fmt::format(
+        "NOT valid: {} has the application's result, but with {} it differs from the captured kernel: {}, "
+        "element {}: expected {}, got {}",
+        kernel_name(verdict), inputs, verdict.first->what, verdict.first->element, verdict.first->expected,
+        verdict.first->actual);
     verdict.notes.push_back(fmt::format("changed inputs: seed {:#x}", trial.seed));
     return false;
   }
-  verdict.notes.push_back(made != 0 ? fmt::format("it also agrees with the captured kernel on {} set{} of changed inputs", made, made == 1 ? "" : "s")
-                                    : std::string("no changed inputs could be tried on this kernel"));
+  verdict.notes.push_back(made != 0
+                              ? fmt::format("it also agrees with the captured kernel on {} set{} of changed inputs",
+                                            made, made == 1 ? "" : "s")
+                              : std::string("no changed inputs could be tried on this kernel"));
   return true;
 }
 
 void sentence_for_comparison(Verdict& verdict) {
   const std::string subject = kernel_name(verdict);
   if (verdict.outcome == Outcome::matches) {
-    verdict.sentence = fmt::format("valid: {} left memory as it was left in the application ({} bytes compared, {} run{})",
-                                   subject, verdict.compared_bytes, verdict.runs, verdict.runs == 1 ? "" : "s");
+    verdict.sentence =
+        fmt::format("valid: {} left memory as it was left in the application ({} bytes compared, {} run{})", subject,
+                    verdict.compared_bytes, verdict.runs, verdict.runs == 1 ? "" : "s");
     const bool tolerated = std::any_of(verdict.parts.begin(), verdict.parts.end(),
                                        [](const Part& part) { return part.statistics.differing != 0; });
     if (tolerated) verdict.sentence += ", within the tolerance";
     return;
   }
   const FirstDifference& f = *verdict.first;
-  verdict.sentence = fmt::format("NOT valid: {} differs from the application: {}, element {}: expected {}, got {}", subject,
-                                 f.what, f.element, f.expected, f.actual);
+  verdict.sentence = fmt::format("NOT valid: {} differs from the application: {}, element {}: expected {}, got {}",
+                                 subject, f.what, f.element, f.expected, f.actual);
 }
 
 void validate(const Options& options, Verdict& verdict) {
@@ -142,12 +150,14 @@ void validate(const Options& options, Verdict& verdict) {
     WorkerProcess worker(options);
     describe(verdict, worker);
     if (!worker.ready().has_after) {
-      throw WorkerFailure{Outcome::bad_input,
-                          fmt::format("the snapshot has no state after the kernel ({}), so nothing can be compared; --mode "
-                                      "replay runs it all the same",
-                                      worker.ready().incomplete_reason.empty() ? "no reason given" : worker.ready().incomplete_reason)};
+      throw WorkerFailure{
+          Outcome::bad_input,
+          fmt::format("the snapshot has no state after the kernel ({}), so nothing can be compared; --mode "
+                      "replay runs it all the same",
+                      worker.ready().incomplete_reason.empty() ? "no reason given" : worker.ready().incomplete_reason)};
     }
-    if (worker.ready().noise_runs != 0 && options.code_object) noise = measure_noise(options, worker.ready().noise_runs).noise;
+    if (worker.ready().noise_runs != 0 && options.code_object)
+      noise = measure_noise(options, worker.ready().noise_runs).noise;
     for (std::uint64_t i = 0; i < runs; ++i) {
       take(verdict, worker.run("everything", false, noise));
       if (verdict.outcome == Outcome::differs) break;
@@ -169,13 +179,15 @@ void validate(const Options& options, Verdict& verdict) {
         take(again, worker.run("everything", false, report.noise));
       }
       verdict = std::move(again);
-      verdict.notes.push_back(fmt::format(
-          "the captured kernel itself is not deterministic ({}): deviations up to twice what {} runs of it showed are allowed",
-          report.example, noise_runs_when_asked_by_failure));
+      verdict.notes.push_back(
+          fmt::format("the captured kernel itself is not deterministic ({}): deviations up to twice what {} runs of it "
+                      "showed are allowed",
+                      report.example, noise_runs_when_asked_by_failure));
     } else if (report.deviates) {
-      verdict.notes.push_back(fmt::format(
-          "the captured kernel's own replay differs from the application too ({}): this dispatch cannot judge bit by bit",
-          report.example));
+      verdict.notes.push_back(
+          fmt::format("the captured kernel's own replay differs from the application too ({}): this dispatch cannot "
+                      "judge bit by bit",
+                      report.example));
     }
   }
   sentence_for_comparison(verdict);
@@ -196,7 +208,8 @@ std::string label_of(const Options& options) {
 }
 
 // One run of `bench`: compared like any other, because a fast wrong kernel is not fast.
-double timed_run(WorkerProcess& worker, const Options& options, const char* extent, const std::string& label, Verdict& verdict) {
+double timed_run(WorkerProcess& worker, const Options& options, const char* extent, const std::string& label,
+                 Verdict& verdict) {
   const WorkerRun run = worker.run(extent, options.cold);
   if (run.verdict) {
     verdict.compared_bytes = std::max(verdict.compared_bytes, run.verdict->compared_bytes);
@@ -205,10 +218,11 @@ double timed_run(WorkerProcess& worker, const Options& options, const char* exte
     if (run.verdict->outcome == Outcome::differs) {
       verdict.first = run.verdict->first;
       verdict.parts = run.verdict->parts;
-      throw WorkerFailure{Outcome::differs, fmt::format("NOT valid: run {} of {} ({}) differs from the application: {}, element {}: "
-                                                        "expected {}, got {}; its times are worth nothing",
-                                                        verdict.runs, kernel_name(verdict), label, verdict.first->what,
-                                                        verdict.first->element, verdict.first->expected, verdict.first->actual)};
+      throw WorkerFailure{Outcome::differs,
+                          fmt::format("NOT valid: run {} of {} ({}) differs from the application: {}, element {}: "
+                                      "expected {}, got {}; its times are worth nothing",
+                                      verdict.runs, kernel_name(verdict), label, verdict.first->what,
+                                      verdict.first->element, verdict.first->expected, verdict.first->actual)};
     }
   }
   return run.device_ns;
@@ -242,8 +256,10 @@ void bench(const Options& options, Verdict& verdict) {
   // With a pair, 0 is the reference and 1 the subject; alone, 0 is the subject.
   const auto worker_of = [&](int which) -> WorkerProcess& { return paired && which == 0 ? *other : subject; };
   const auto label = [&](int which) { return paired && which == 1 ? subject_timing.label : result.first.label; };
-  for (int which = 0; which <= (paired ? 1 : 0); ++which) timed_run(worker_of(which), options, all, label(which), verdict);
-  if (checked && options.code_object && options.changed_inputs && !agrees_on_changed_inputs(options, subject, verdict)) return;
+  for (int which = 0; which <= (paired ? 1 : 0); ++which)
+    timed_run(worker_of(which), options, all, label(which), verdict);
+  if (checked && options.code_object && options.changed_inputs && !agrees_on_changed_inputs(options, subject, verdict))
+    return;
 
   StoppingRule rule;
   rule.seconds = options.seconds;
@@ -255,7 +271,8 @@ void bench(const Options& options, Verdict& verdict) {
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   const auto measure = [&](int which) { return timed_run(worker_of(which), options, outputs, label(which), verdict); };
   const Series series = measure_series(measure, paired, rule, warm_up_runs, elapsed);
-  for (int which = 0; which <= (paired ? 1 : 0); ++which) timed_run(worker_of(which), options, all, label(which), verdict);
+  for (int which = 0; which <= (paired ? 1 : 0); ++which)
+    timed_run(worker_of(which), options, all, label(which), verdict);
 
   result.stopped_because = series.stopped_because;
   result.first.samples = series.first;
@@ -272,18 +289,20 @@ void bench(const Options& options, Verdict& verdict) {
   if (!checked) verdict.notes.emplace_back("the snapshot has no state after the kernel: results were not checked");
   if (paired) {
     const Comparison& c = *result.comparison;
-    verdict.sentence = c.answer == Answer::cannot_tell
-                           ? fmt::format("cannot tell whether {} is faster or slower than {}: ratio {:.4f}, between {:.4f} and {:.4f}",
-                                         result.second->label, result.first.label, c.ratio.value, c.ratio.low, c.ratio.high)
-                       : c.answer == Answer::same
-                           ? fmt::format("same: {} takes {:.2f} % of the time of {}, a difference within {:g} %", result.second->label,
-                                         100 * c.ratio.value, result.first.label, 100 * c.threshold)
-                           : fmt::format("{}: {} takes {:.2f} % of the time of {}", to_string(c.answer), result.second->label,
-                                         100 * c.ratio.value, result.first.label);
+    verdict.sentence =
+        c.answer == Answer::cannot_tell
+            ? fmt::format("cannot tell whether {} is faster or slower than {}: ratio {:.4f}, between {:.4f} and {:.4f}",
+                          result.second->label, result.first.label, c.ratio.value, c.ratio.low, c.ratio.high)
+        : c.answer == Answer::same
+            ? fmt::format("same: {} takes {:.2f} % of the time of {}, a difference within {:g} %", result.second->label,
+                          100 * c.ratio.value, result.first.label, 100 * c.threshold)
+            : fmt::format("{}: {} takes {:.2f} % of the time of {}", to_string(c.answer), result.second->label,
+                          100 * c.ratio.value, result.first.label);
   } else {
-    verdict.sentence = fmt::format("{} takes {:.0f} ns (median of {} runs; between {:.0f} and {:.0f} with {:.0f} % confidence)",
-                                   kernel_name(verdict), result.first.median.value, result.first.samples.size(),
-                                   result.first.median.low, result.first.median.high, 100 * result.first.median.confidence);
+    verdict.sentence =
+        fmt::format("{} takes {:.0f} ns (median of {} runs; between {:.0f} and {:.0f} with {:.0f} % confidence)",
+                    kernel_name(verdict), result.first.median.value, result.first.samples.size(),
+                    result.first.median.low, result.first.median.high, 100 * result.first.median.confidence);
   }
   verdict.bench = std::move(result);
 }
@@ -299,21 +318,29 @@ Verdict judge(const Options& wanted) {
   verdict.code_object = options.code_object ? options.code_object->string() : "captured";
   try {
     switch (options.mode) {
-      case Mode::replay: replay_only(options, verdict); break;
-      case Mode::validate: validate(options, verdict); break;
-      case Mode::bench: bench(options, verdict); break;
+      case Mode::replay:
+        replay_only(options, verdict);
+        break;
+      case Mode::validate:
+        validate(options, verdict);
+        break;
+      case Mode::bench:
+        bench(options, verdict);
+        break;
     }
   } catch (const WorkerFailure& failure) {
     verdict.outcome = failure.outcome;
     const bool of_the_kernel = failure.outcome == Outcome::fault || failure.outcome == Outcome::hang;
-    verdict.sentence = of_the_kernel ? fmt::format("NOT valid: {}: {}", kernel_name(verdict), failure.sentence) : failure.sentence;
+    verdict.sentence =
+        of_the_kernel ? fmt::format("NOT valid: {}: {}", kernel_name(verdict), failure.sentence) : failure.sentence;
   } catch (const support::Error& error) {
     if (error.code() == support::ExitCode::usage) throw;
     verdict.outcome = error.code() == support::ExitCode::bad_input ? Outcome::bad_input : Outcome::refused;
     verdict.sentence = error.what();
   }
   if (!options.all_parts) {
-    std::erase_if(verdict.parts, [](const Part& part) { return part.statistics.differing == 0 && part.statistics.outside == 0; });
+    std::erase_if(verdict.parts,
+                  [](const Part& part) { return part.statistics.differing == 0 && part.statistics.outside == 0; });
   }
   return verdict;
 }

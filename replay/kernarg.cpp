@@ -50,12 +50,18 @@ constexpr auto remainder = [](const ProcessValues& v) -> std::uint64_t { return 
 constexpr auto nothing = [](const ProcessValues&) -> std::uint64_t { return 0; };
 
 constexpr DerivedRow derived_rows[] = {
-    {"hidden_block_count_x", block_count<0>}, {"hidden_block_count_y", block_count<1>},
-    {"hidden_block_count_z", block_count<2>}, {"hidden_group_size_x", group_size<0>},
-    {"hidden_group_size_y", group_size<1>},   {"hidden_group_size_z", group_size<2>},
-    {"hidden_remainder_x", remainder<0>},     {"hidden_remainder_y", remainder<1>},
-    {"hidden_remainder_z", remainder<2>},     {"hidden_global_offset_x", nothing},
-    {"hidden_global_offset_y", nothing},      {"hidden_global_offset_z", nothing},
+    {"hidden_block_count_x", block_count<0>},
+    {"hidden_block_count_y", block_count<1>},
+    {"hidden_block_count_z", block_count<2>},
+    {"hidden_group_size_x", group_size<0>},
+    {"hidden_group_size_y", group_size<1>},
+    {"hidden_group_size_z", group_size<2>},
+    {"hidden_remainder_x", remainder<0>},
+    {"hidden_remainder_y", remainder<1>},
+    {"hidden_remainder_z", remainder<2>},
+    {"hidden_global_offset_x", nothing},
+    {"hidden_global_offset_y", nothing},
+    {"hidden_global_offset_z", nothing},
     {"hidden_multigrid_sync_arg", nothing},
     {"hidden_grid_dims", [](const ProcessValues& v) -> std::uint64_t { return v.dimensions; }},
 };
@@ -91,16 +97,18 @@ KernargResult build_kernarg(const Kernel& captured, std::span<const std::byte> c
   // A kernel without argument metadata (hand-written assembly) gets the captured bytes as they are.
   if (!want.empty() || !have.empty()) {
     if (want.size() != have.size()) {
-      support::fail(support::ExitCode::bad_input,
-                    "the candidate kernel takes {} parameters, the captured one {}: it cannot be given the captured arguments",
-                    have.size(), want.size());
+      support::fail(
+          support::ExitCode::bad_input,
+          "the candidate kernel takes {} parameters, the captured one {}: it cannot be given the captured arguments",
+          have.size(), want.size());
     }
     for (std::size_t i = 0; i < want.size(); ++i) {
       if (want[i]->offset != have[i]->offset || want[i]->size != have[i]->size) {
-        support::fail(support::ExitCode::bad_input,
-                      "parameter {} of the candidate kernel has {} bytes at offset {}, in the captured one {} at {}: it "
-                      "cannot be given the captured arguments",
-                      i, have[i]->size, have[i]->offset, want[i]->size, want[i]->offset);
+        support::fail(
+            support::ExitCode::bad_input,
+            "parameter {} of the candidate kernel has {} bytes at offset {}, in the captured one {} at {}: it "
+            "cannot be given the captured arguments",
+            i, have[i]->size, have[i]->offset, want[i]->size, want[i]->offset);
       }
     }
   }
@@ -129,27 +137,36 @@ KernargResult build_kernarg(const Kernel& captured, std::span<const std::byte> c
     std::uint64_t before = 0;
     std::memcpy(&before, result.bytes.data() + begin, argument.size);
     switch (row == nullptr ? Action::keep : row->action) {
-      case Action::queue: value = values.queue; break;
-      case Action::shared_base: value = values.shared_base; break;
-      case Action::private_base: value = values.private_base; break;
-      case Action::zero: break;
+      case Action::queue:
+        value = values.queue;
+        break;
+      case Action::shared_base:
+        value = values.shared_base;
+        break;
+      case Action::private_base:
+        value = values.private_base;
+        break;
+      case Action::zero:
+        break;
       case Action::keep: {
         if (same_layout) continue;
         const KernelArgument* source = find_hidden(captured, argument.value_kind);
         if (argument.value_kind == "hidden_none") continue;
         if (source == nullptr) {
-          const auto* derived = std::find_if(std::begin(derived_rows), std::end(derived_rows), [&](const DerivedRow& r) {
-            return r.value_kind == argument.value_kind;
-          });
+          const auto* derived = std::find_if(std::begin(derived_rows), std::end(derived_rows),
+                                             [&](const DerivedRow& r) { return r.value_kind == argument.value_kind; });
           if (derived == std::end(derived_rows)) {
-            result.notes.push_back(fmt::format("the candidate wants '{}', which the captured kernel did not have; it "
-                                               "gets zero", argument.value_kind));
+            result.notes.push_back(
+                fmt::format("the candidate wants '{}', which the captured kernel did not have; it "
+                            "gets zero",
+                            argument.value_kind));
             continue;
           }
           value = derived->value(values);
           break;
         }
-        if (source->size != argument.size || std::size_t{source->offset} + source->size > captured_bytes.size()) continue;
+        if (source->size != argument.size || std::size_t{source->offset} + source->size > captured_bytes.size())
+          continue;
         std::memcpy(&value, captured_bytes.data() + source->offset, source->size);
         break;
       }

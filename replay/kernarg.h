@@ -13,16 +13,19 @@
 
 namespace kerncap::replay {
 
-struct ProcessValues {            // of the replaying process
-  std::uint64_t queue = 0;        // hsa_queue_t*
-  std::uint32_t shared_base = 0, private_base = 0;  // aperture bases, upper halves (amd_queue_t)
+struct ProcessValues {                                             // of the replaying process
+  std::uint64_t queue = 0;                                         // hsa_queue_t*
+  std::uint32_t shared_base = 0, private_base = 0;                 // aperture bases, upper halves (amd_queue_t)
   std::array<std::uint32_t, 3> grid{1, 1, 1}, workgroup{1, 1, 1};  // work-items, as in the packet
   unsigned dimensions = 1;
 };
 
 struct KernargResult {
   std::vector<std::byte> bytes;
-  struct Rewrite { std::uint32_t offset = 0, size = 0; std::string what; };
+  struct Rewrite {
+    std::uint32_t offset = 0, size = 0;
+    std::string what;
+  };
   std::vector<Rewrite> rewrites;  // bytes that differ from the captured ones on purpose
   std::vector<std::string> notes;
 };

@@ -26,8 +26,9 @@ struct Example {
   std::vector<std::byte> bytes = std::vector<std::byte>(48);
   Example() {
     kernel.kernarg_size = 48;
-    kernel.arguments = {argument("global_buffer", 0, 8), argument("by_value", 8, 4), argument("hidden_block_count_x", 16, 4),
-                        argument("hidden_hostcall_buffer", 24, 8), argument("hidden_queue_ptr", 32, 8)};
+    kernel.arguments = {argument("global_buffer", 0, 8), argument("by_value", 8, 4),
+                        argument("hidden_block_count_x", 16, 4), argument("hidden_hostcall_buffer", 24, 8),
+                        argument("hidden_queue_ptr", 32, 8)};
     put(0, 0x1111);
     put(16, 7);
     put(24, 0x2222);
@@ -58,8 +59,9 @@ TEST(Kernarg, a_candidate_with_other_hidden_arguments_gets_the_same_values) {
   Example e;
   Kernel candidate;
   candidate.kernarg_size = 64;
-  candidate.arguments = {argument("global_buffer", 0, 8), argument("by_value", 8, 4), argument("hidden_group_size_x", 12, 2),
-                         argument("hidden_block_count_x", 40, 4), argument("hidden_remainder_x", 44, 2)};
+  candidate.arguments = {argument("global_buffer", 0, 8), argument("by_value", 8, 4),
+                         argument("hidden_group_size_x", 12, 2), argument("hidden_block_count_x", 40, 4),
+                         argument("hidden_remainder_x", 44, 2)};
   const KernargResult result =
       build_kernarg(e.kernel, e.bytes, candidate, {.grid = {100, 1, 1}, .workgroup = {64, 1, 1}});
   ASSERT_EQ(result.bytes.size(), 64u);

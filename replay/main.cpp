@@ -1,4 +1,5 @@
-// kerncap-replay: runs a captured kernel again, on the application's own memory, and says whether the result is the same.
+// kerncap-replay: runs a captured kernel again, on the application's own memory, and says whether the result is the
+// same.
 #include <cstdio>
 #include <iostream>
 

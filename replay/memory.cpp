@@ -32,7 +32,8 @@ std::string occupants(std::uint64_t address, std::uint64_t size) {
 
 [[noreturn]] void misplaced(const Placement& p, std::uint64_t got) {
   fail(ExitCode::environment,
-       "memory at {:#x} ({} bytes, {}) cannot be placed as in the application: the runtime put it at {:#x}; the range is "
+       "memory at {:#x} ({} bytes, {}) cannot be placed as in the application: the runtime put it at {:#x}; the range "
+       "is "
        "held by {}",
        p.address, p.size, snapshot::to_string(p.kind), got, occupants(p.address, p.size));
 }
@@ -80,7 +81,8 @@ void allocate_vmem(const Placement& p, const Device& device) {
 void allocate_registered(const Placement& p, const Device& device) {
   const std::uint64_t host = p.host_address == 0 ? p.address : p.host_address / 4096 * 4096;
   release_range(host, p.size);
-  void* pages = ::mmap(pointer(host), p.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  void* pages =
+      ::mmap(pointer(host), p.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (number(pages) != host) misplaced(p, number(pages));
   const auto& gpus = device.gpu_handles();
   void* seen_by_gpu = nullptr;
@@ -129,13 +131,15 @@ class Borrowed {
   Staging* staging_;
 };
 
-void transfer(void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent, std::size_t size, hsa_signal_t signal) {
+void transfer(void* to, hsa_agent_t to_agent, const void* from, hsa_agent_t from_agent, std::size_t size,
+              hsa_signal_t signal) {
   const HsaApi& api = hsa();
   api.hsa_signal_store_relaxed(signal, 1);
   check(api.hsa_amd_memory_async_copy(to, to_agent, from, from_agent, size, 0, nullptr, signal),
         fmt::format("copying {} bytes from {} to {}", size, from, to));
   // Positive: still to come. Negative: the runtime reports a failed copy so.
-  const auto left = api.hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
+  const auto left =
+      api.hsa_signal_wait_scacquire(signal, HSA_SIGNAL_CONDITION_LT, 1, UINT64_MAX, HSA_WAIT_STATE_BLOCKED);
   if (left < 0) fail(ExitCode::environment, "the GPU's copy engine failed on {} bytes from {} to {}", size, from, to);
 }
 
@@ -145,7 +149,8 @@ void reserve(const Plan& plan) {
   for (std::size_t i = 0; i < plan.reserve.size(); ++i) {
     const Range& range = plan.reserve[i];
     if (reserve_range(range.address, range.size)) continue;
-    for (std::size_t taken = 0; taken < i; ++taken) release_range(plan.reserve[taken].address, plan.reserve[taken].size);
+    for (std::size_t taken = 0; taken < i; ++taken)
+      release_range(plan.reserve[taken].address, plan.reserve[taken].size);
     throw Occupied{fmt::format("the application's memory at {:#x} ({} bytes) is taken in the replaying process by {}",
                                range.address, range.size, occupants(range.address, range.size))};
   }
@@ -155,10 +160,17 @@ void allocate(const Plan& plan, const Device& device) {
   device.require_memory(plan);
   for (const Placement& placement : plan.placements) {
     switch (placement.method) {
-      case Method::pool: allocate_pool(placement, device); break;
-      case Method::vmem: allocate_vmem(placement, device); break;
-      case Method::registered: allocate_registered(placement, device); break;
-      case Method::code_object: break;
+      case Method::pool:
+        allocate_pool(placement, device);
+        break;
+      case Method::vmem:
+        allocate_vmem(placement, device);
+        break;
+      case Method::registered:
+        allocate_registered(placement, device);
+        break;
+      case Method::code_object:
+        break;
     }
   }
 }
@@ -179,8 +191,10 @@ void start_copying(const Device& device) {
   Placement like;
   like.kind = RegionKind::host_fine;
   for (Staging& staging : stagings) {
-    check(api.hsa_amd_memory_pool_allocate(device.pool(like).handle, staging_size, 0, &staging.memory), "allocating a buffer for copies");
-    check(api.hsa_amd_agents_allow_access(1, &gpu_agent, nullptr, staging.memory), "giving the GPU access to a buffer for copies");
+    check(api.hsa_amd_memory_pool_allocate(device.pool(like).handle, staging_size, 0, &staging.memory),
+          "allocating a buffer for copies");
+    check(api.hsa_amd_agents_allow_access(1, &gpu_agent, nullptr, staging.memory),
+          "giving the GPU access to a buffer for copies");
     check(api.hsa_signal_create(0, 0, nullptr, &staging.signal), "creating a signal");
     std::memset(staging.memory, 0, staging_size);
   }
@@ -227,7 +241,8 @@ void clear_memory(bool host, std::uint64_t address, std::uint64_t size) {
   // By the copy engine as well: a fill is a kernel, and the software GPU runs kernels slowly.
   for (std::uint64_t at = 0; at < size; at += staging_size) {
     const Borrowed staging;  // unused buffers are all zeros
-    transfer(pointer(address + at), gpu_agent, staging->memory, host_agent, std::min<std::uint64_t>(size - at, staging_size), staging->signal);
+    transfer(pointer(address + at), gpu_agent, staging->memory, host_agent,
+             std::min<std::uint64_t>(size - at, staging_size), staging->signal);
   }
 }
 

@@ -22,7 +22,8 @@ struct Occupied {
 void reserve(const Plan& plan);
 
 // Allocates pools, vmem and registered memory at their addresses (code objects are the loader's business). Throws
-// Error{environment} naming the range, what was asked and what came back. Never freed: the process ends with its replay.
+// Error{environment} naming the range, what was asked and what came back. Never freed: the process ends with its
+// replay.
 void allocate(const Plan& plan, const Device& device);
 
 // Makes ready for the three functions below: pinned buffers through which the GPU's copy engine works. Once a process.

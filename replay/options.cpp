@@ -29,9 +29,26 @@ Number parse_value(const char* option, const char* text, Number least) {
 }
 
 enum Option : int {
-  opt_snapshot = 1, opt_dispatch, opt_code_object, opt_captured, opt_mode, opt_iterations, opt_vs, opt_kernel_json,
-  opt_tolerance, opt_timeout, opt_seconds, opt_threshold, opt_cold, opt_captured_inputs, opt_json, opt_verbose, opt_all, opt_worker,
-  opt_help, opt_version,
+  opt_snapshot = 1,
+  opt_dispatch,
+  opt_code_object,
+  opt_captured,
+  opt_mode,
+  opt_iterations,
+  opt_vs,
+  opt_kernel_json,
+  opt_tolerance,
+  opt_timeout,
+  opt_seconds,
+  opt_threshold,
+  opt_cold,
+  opt_captured_inputs,
+  opt_json,
+  opt_verbose,
+  opt_all,
+  opt_worker,
+  opt_help,
+  opt_version,
 };
 
 constexpr option long_options[] = {
@@ -108,34 +125,74 @@ Options parse_options(const std::vector<std::string>& arguments) {
   opterr = 0;
   for (int c = 0; (c = ::getopt_long(argc, argv.data(), ":h", long_options, nullptr)) != -1;) {
     switch (c) {
-      case opt_snapshot: options.input = optarg; break;
-      case opt_dispatch: options.dispatch = parse_value<std::uint64_t>("dispatch", optarg, 0); break;
-      case opt_code_object: options.code_object = optarg; break;
-      case opt_captured: options.captured = true; break;
-      case opt_mode: options.mode = parse_mode(optarg); break;
-      case opt_iterations: options.iterations = parse_value<std::uint64_t>("iterations", optarg, 1); break;
-      case opt_vs: options.versus = optarg; break;
-      case opt_kernel_json: options.kernel_json = optarg; break;
-      case opt_tolerance: options.tolerances.emplace_back(optarg); break;
+      case opt_snapshot:
+        options.input = optarg;
+        break;
+      case opt_dispatch:
+        options.dispatch = parse_value<std::uint64_t>("dispatch", optarg, 0);
+        break;
+      case opt_code_object:
+        options.code_object = optarg;
+        break;
+      case opt_captured:
+        options.captured = true;
+        break;
+      case opt_mode:
+        options.mode = parse_mode(optarg);
+        break;
+      case opt_iterations:
+        options.iterations = parse_value<std::uint64_t>("iterations", optarg, 1);
+        break;
+      case opt_vs:
+        options.versus = optarg;
+        break;
+      case opt_kernel_json:
+        options.kernel_json = optarg;
+        break;
+      case opt_tolerance:
+        options.tolerances.emplace_back(optarg);
+        break;
       case opt_timeout: {
         const double seconds = parse_value<double>("timeout", optarg, 0.001);
         if (seconds > 1e6) fail(ExitCode::usage, "--timeout {} is more than 1000000 seconds", optarg);
         options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
         break;
       }
-      case opt_seconds: options.seconds = parse_value<double>("seconds", optarg, 0); break;
-      case opt_threshold: options.threshold = parse_value<double>("threshold", optarg, 0); break;
-      case opt_cold: options.cold = true; break;
-      case opt_captured_inputs: options.changed_inputs = false; break;
-      case opt_json: options.json = true; break;
-      case opt_verbose: options.verbose = true; break;
-      case opt_all: options.all_parts = true; break;
-      case opt_worker: options.worker_fd = parse_value<int>("worker-fd", optarg, 0); break;
-      case opt_version: options.version = true; break;
+      case opt_seconds:
+        options.seconds = parse_value<double>("seconds", optarg, 0);
+        break;
+      case opt_threshold:
+        options.threshold = parse_value<double>("threshold", optarg, 0);
+        break;
+      case opt_cold:
+        options.cold = true;
+        break;
+      case opt_captured_inputs:
+        options.changed_inputs = false;
+        break;
+      case opt_json:
+        options.json = true;
+        break;
+      case opt_verbose:
+        options.verbose = true;
+        break;
+      case opt_all:
+        options.all_parts = true;
+        break;
+      case opt_worker:
+        options.worker_fd = parse_value<int>("worker-fd", optarg, 0);
+        break;
+      case opt_version:
+        options.version = true;
+        break;
       case opt_help:
-      case 'h': options.help = true; break;
-      case ':': fail(ExitCode::usage, "option '{}' needs a value", argv[static_cast<std::size_t>(optind - 1)]);
-      default: fail(ExitCode::usage, "unknown option '{}'; see --help", argv[static_cast<std::size_t>(optind - 1)]);
+      case 'h':
+        options.help = true;
+        break;
+      case ':':
+        fail(ExitCode::usage, "option '{}' needs a value", argv[static_cast<std::size_t>(optind - 1)]);
+      default:
+        fail(ExitCode::usage, "unknown option '{}'; see --help", argv[static_cast<std::size_t>(optind - 1)]);
     }
   }
   if (options.help || options.version) return options;
@@ -143,7 +200,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   // The mode may come as a word: "kerncap-replay validate PROJECT".
   if (argc - next >= 2 && options.input.empty()) options.mode = parse_mode(argv[static_cast<std::size_t>(next++)]);
   for (int i = next; i < argc; ++i) {
-    if (!options.input.empty()) fail(ExitCode::usage, "one snapshot or project is wanted; '{}' is too many", argv[static_cast<std::size_t>(i)]);
+    if (!options.input.empty())
+      fail(ExitCode::usage, "one snapshot or project is wanted; '{}' is too many", argv[static_cast<std::size_t>(i)]);
     options.input = argv[static_cast<std::size_t>(i)];
   }
   if (options.input.empty()) fail(ExitCode::usage, "no snapshot or project is given; see --help");
@@ -165,7 +223,8 @@ std::vector<std::string> command_line(const Options& o, const std::string& progr
   if (o.kernel_json) add({"--kernel-json", o.kernel_json->string()});
   for (const std::string& rule : o.tolerances) add({"--tolerance", rule});
   if (o.iterations != 0) add({"--iterations", std::to_string(o.iterations)});
-  if (o.timeout != defaults.timeout) add({"--timeout", fmt::format("{}", static_cast<double>(o.timeout.count()) / 1000)});
+  if (o.timeout != defaults.timeout)
+    add({"--timeout", fmt::format("{}", static_cast<double>(o.timeout.count()) / 1000)});
   if (o.seconds != defaults.seconds) add({"--seconds", fmt::format("{}", o.seconds)});
   if (o.threshold != defaults.threshold) add({"--threshold", fmt::format("{}", o.threshold)});
   if (o.cold) add({"--cold"});

@@ -34,10 +34,19 @@ TEST(Options, the_mode_may_be_the_first_word) {
 }
 
 TEST(Options, wrong_ones_are_refused) {
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {}, {"a", "b"}, {"validate", "a", "b"}, {"--mode", "fly", "P"}, {"--iterations", "0", "P"}, {"--iterations", "x", "P"},
-           {"--dispatch", "-1", "P"}, {"--nonsense", "P"}, {"--timeout"}, {"--timeout", "1e12", "P"}, {"--vs", "captured", "P"},
-           {"--captured", "--code-object", "F", "P"}, {"--tolerance", "ulp=x", "P"}}) {
+  for (const auto& words : std::vector<std::vector<std::string>>{{},
+                                                                 {"a", "b"},
+                                                                 {"validate", "a", "b"},
+                                                                 {"--mode", "fly", "P"},
+                                                                 {"--iterations", "0", "P"},
+                                                                 {"--iterations", "x", "P"},
+                                                                 {"--dispatch", "-1", "P"},
+                                                                 {"--nonsense", "P"},
+                                                                 {"--timeout"},
+                                                                 {"--timeout", "1e12", "P"},
+                                                                 {"--vs", "captured", "P"},
+                                                                 {"--captured", "--code-object", "F", "P"},
+                                                                 {"--tolerance", "ulp=x", "P"}}) {
     EXPECT_THROW(parse_options(words), support::Error);
   }
 }

@@ -11,7 +11,8 @@ namespace {
 
 TEST(ForEachParallel, does_each_piece_once) {
   std::vector<std::atomic<int>> done(1000);
-  for_each_parallel(done.size(), [&](std::size_t i) { ++done[i]; }, 7);
+  for_each_parallel(
+      done.size(), [&](std::size_t i) { ++done[i]; }, 7);
   for (const auto& one : done) EXPECT_EQ(one, 1);
   for_each_parallel(0, [](std::size_t) { FAIL(); });
 }

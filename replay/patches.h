@@ -19,7 +19,8 @@ class Patches {
 
   // Overwrites what falls into [address, address + bytes.size()).
   void apply(std::uint64_t address, std::span<std::byte> bytes) const;
-  // The same for a later state: only bytes that still are the original ones, because a kernel may have overwritten them.
+  // The same for a later state: only bytes that still are the original ones, because a kernel may have overwritten
+  // them.
   void apply_where_original(std::uint64_t address, std::span<std::byte> bytes) const;
 
   bool touches(std::uint64_t address, std::uint64_t size) const;

@@ -65,11 +65,20 @@ void Perturbation::apply(std::uint64_t address, std::span<std::byte> bytes) cons
       }
       const std::uint64_t random = mixed(seed ^ mixed(at));
       switch (stretch.element) {
-        case ElementType::f64: scale<double>(target, random); break;
-        case ElementType::f32: scale<float>(target, random); break;
-        case ElementType::f16: scale_narrow(target, random, 0x7c00, 0x0018); break;   // 24 of 1024: 2.3 %
-        case ElementType::bf16: scale_narrow(target, random, 0x7f80, 0x0003); break;  // 3 of 128: 2.3 %
-        default: break;
+        case ElementType::f64:
+          scale<double>(target, random);
+          break;
+        case ElementType::f32:
+          scale<float>(target, random);
+          break;
+        case ElementType::f16:
+          scale_narrow(target, random, 0x7c00, 0x0018);
+          break;  // 24 of 1024: 2.3 %
+        case ElementType::bf16:
+          scale_narrow(target, random, 0x7f80, 0x0003);
+          break;  // 3 of 128: 2.3 %
+        default:
+          break;
       }
     }
   }

@@ -15,7 +15,8 @@ std::vector<T> perturbed(const Perturbation& p, std::uint64_t address, std::vect
   return values;
 }
 
-Perturbation floats(std::uint64_t address, std::uint64_t size, ElementType type = ElementType::f32, std::uint64_t seed = 1) {
+Perturbation floats(std::uint64_t address, std::uint64_t size, ElementType type = ElementType::f32,
+                    std::uint64_t seed = 1) {
   return {seed, {{address, size, type, Perturbation::Kind::scale_floats}}};
 }
 
@@ -31,7 +32,8 @@ TEST(Perturbation, changes_every_finite_value_by_a_few_percent) {
 
 TEST(Perturbation, keeps_infinities_and_nan_and_moves_zero) {
   const auto infinity = std::numeric_limits<float>::infinity();
-  const auto changed = perturbed<float>(floats(0, 16), 0, {infinity, std::nanf(""), 0, std::numeric_limits<float>::max()});
+  const auto changed =
+      perturbed<float>(floats(0, 16), 0, {infinity, std::nanf(""), 0, std::numeric_limits<float>::max()});
   EXPECT_EQ(changed[0], infinity);
   EXPECT_TRUE(std::isnan(changed[1]));
   EXPECT_GT(changed[2], 0);
@@ -42,7 +44,8 @@ TEST(Perturbation, is_the_same_however_memory_is_cut) {
   std::vector<float> whole(64, 7), pieces = whole;
   const auto p = floats(0x1010, 100);
   p.apply(0x1000, std::as_writable_bytes(std::span(whole)));
-  for (std::size_t at = 0; at < 256; at += 8) p.apply(0x1000 + at, std::as_writable_bytes(std::span(pieces)).subspan(at, 8));
+  for (std::size_t at = 0; at < 256; at += 8)
+    p.apply(0x1000 + at, std::as_writable_bytes(std::span(pieces)).subspan(at, 8));
   EXPECT_EQ(whole, pieces);
   EXPECT_EQ(whole[3], 7);
   EXPECT_NE(whole[4], 7);
@@ -52,7 +55,8 @@ TEST(Perturbation, is_the_same_however_memory_is_cut) {
 
 TEST(Perturbation, depends_on_the_seed) {
   const std::vector<float> values(100, 1);
-  EXPECT_NE(perturbed(floats(0, 400, ElementType::f32, 1), 0, values), perturbed(floats(0, 400, ElementType::f32, 2), 0, values));
+  EXPECT_NE(perturbed(floats(0, 400, ElementType::f32, 1), 0, values),
+            perturbed(floats(0, 400, ElementType::f32, 2), 0, values));
 }
 
 TEST(Perturbation, narrow_formats_stay_finite_and_plausible) {

@@ -13,7 +13,8 @@ using snapshot::Region;
 using snapshot::RegionKind;
 
 constexpr std::uint64_t page = 4096;
-constexpr std::uint64_t block = 2u << 20;  // ROCr: SimpleHeap's default_block_size(); also the alignment of large blocks
+constexpr std::uint64_t block =
+    2u << 20;  // ROCr: SimpleHeap's default_block_size(); also the alignment of large blocks
 constexpr std::uint32_t executable_allocation = 2;  // hsa_amd_memory_pool_executable_flag
 
 std::uint64_t align_down(std::uint64_t value, std::uint64_t to) { return value / to * to; }
@@ -33,11 +34,15 @@ std::uint64_t default_alignment(std::uint64_t size) {
 
 Method method_for(RegionKind kind, const PlanOptions& options) {
   switch (kind) {
-    case RegionKind::code_object: return Method::code_object;
+    case RegionKind::code_object:
+      return Method::code_object;
     case RegionKind::registered:
-    case RegionKind::managed: return Method::registered;
-    case RegionKind::vmem: return options.vmem_available ? Method::vmem : Method::pool;
-    default: return Method::pool;
+    case RegionKind::managed:
+      return Method::registered;
+    case RegionKind::vmem:
+      return options.vmem_available ? Method::vmem : Method::pool;
+    default:
+      return Method::pool;
   }
 }
 
@@ -74,7 +79,8 @@ std::vector<Placement> grouped(const std::vector<Placement>& single) {
     merged.size = block;
     merged.whole_block = true;
     merged.regions.clear();
-    for (; i < last; ++i) merged.regions.insert(merged.regions.end(), single[i].regions.begin(), single[i].regions.end());
+    for (; i < last; ++i)
+      merged.regions.insert(merged.regions.end(), single[i].regions.begin(), single[i].regions.end());
     result.push_back(std::move(merged));
   }
   return result;

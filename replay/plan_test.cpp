@@ -29,7 +29,8 @@ Plan plan_of(std::vector<Region> regions, PlanOptions options = {}) {
 constexpr std::uint64_t base = 0x7e0000000000, mib = 1 << 20;
 
 TEST(Plan, small_neighbours_share_one_block_of_2_mib) {
-  const Plan plan = plan_of({region(base + 0x1000, 0x1000), region(base + 0x3000, 0x3000), region(base + 2 * mib, 4 * mib)});
+  const Plan plan =
+      plan_of({region(base + 0x1000, 0x1000), region(base + 0x3000, 0x3000), region(base + 2 * mib, 4 * mib)});
   ASSERT_EQ(plan.placements.size(), 2u);
   EXPECT_EQ(plan.placements[0].address, base);
   EXPECT_EQ(plan.placements[0].size, 2 * mib);
@@ -82,7 +83,8 @@ TEST(Plan, registered_memory_also_reserves_its_own_pages) {
 }
 
 TEST(Plan, two_registrations_in_one_page_become_one_mapping) {
-  const Plan plan = plan_of({region(base + 0x10, 0x20, RegionKind::registered), region(base + 0x800, 0x1000, RegionKind::registered)});
+  const Plan plan = plan_of(
+      {region(base + 0x10, 0x20, RegionKind::registered), region(base + 0x800, 0x1000, RegionKind::registered)});
   ASSERT_EQ(plan.placements.size(), 1u);
   EXPECT_EQ(plan.placements[0].address, base);
   EXPECT_EQ(plan.placements[0].size, 0x2000u);
@@ -92,7 +94,8 @@ TEST(Plan, two_registrations_in_one_page_become_one_mapping) {
 TEST(Plan, substitutions_are_said) {
   PlanOptions no_vmem;
   no_vmem.vmem_available = false;
-  const Plan plan = plan_of({region(base, 2 * mib, RegionKind::vmem), region(base + 4 * mib, 0x1000, RegionKind::managed)}, no_vmem);
+  const Plan plan =
+      plan_of({region(base, 2 * mib, RegionKind::vmem), region(base + 4 * mib, 0x1000, RegionKind::managed)}, no_vmem);
   EXPECT_EQ(plan.placements[0].method, Method::pool);
   EXPECT_EQ(plan.placements[1].method, Method::registered);
   EXPECT_EQ(plan.notes.size(), 2u);

@@ -30,13 +30,15 @@ Loaded load(std::vector<std::byte> bytes, hsa_agent_t agent, std::optional<Range
   hsa_code_object_reader_t reader{};
   Loaded result;
   check(api.hsa_code_object_reader_create_from_memory(kept->data(), kept->size(), &reader), "reading " + what);
-  check(api.hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr, &result.executable),
+  check(api.hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr,
+                                      &result.executable),
         "making an executable for " + what);
   hsa_loaded_code_object_t loaded{};
   {
     std::optional<Steer> steer;
     if (wanted) steer.emplace(wanted->address, wanted->size);
-    check(api.hsa_executable_load_agent_code_object(result.executable, agent, reader, nullptr, &loaded), "loading " + what);
+    check(api.hsa_executable_load_agent_code_object(result.executable, agent, reader, nullptr, &loaded),
+          "loading " + what);
   }
   check(api.hsa_executable_freeze(result.executable, nullptr), "finishing the loading of " + what);
   check(api.loader.hsa_ven_amd_loader_loaded_code_object_get_info(
@@ -51,13 +53,15 @@ Loaded load(std::vector<std::byte> bytes, hsa_agent_t agent, std::optional<Range
   return result;
 }
 
-std::uint64_t kernel_object(const Loaded& loaded, hsa_agent_t agent, const std::string& symbol_name, const std::string& what) {
+std::uint64_t kernel_object(const Loaded& loaded, hsa_agent_t agent, const std::string& symbol_name,
+                            const std::string& what) {
   const HsaApi& api = hsa();
   hsa_executable_symbol_t symbol{};
   const hsa_status_t status =
       api.hsa_executable_get_symbol_by_name(loaded.executable, symbol_name.c_str(), &agent, &symbol);
   if (status != HSA_STATUS_SUCCESS) {
-    fail(ExitCode::bad_input, "{} has no kernel '{}' that the runtime can find ({})", what, symbol_name, status_text(status));
+    fail(ExitCode::bad_input, "{} has no kernel '{}' that the runtime can find ({})", what, symbol_name,
+         status_text(status));
   }
   std::uint64_t object = 0;
   check(api.hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &object),
@@ -81,8 +85,8 @@ std::optional<Range> room_at(const Placement& placement, std::uint64_t size) {
 
 const snapshot::CodeObjectLoad& load_of(const snapshot::Dispatch& dispatch, const Placement& placement) {
   return *std::find_if(dispatch.loads.begin(), dispatch.loads.end(), [&](const snapshot::CodeObjectLoad& load) {
-    return load.digest == placement.code_object && load.agent == placement.agent && load.load_base >= placement.address &&
-           load.load_base - placement.address < placement.size;
+    return load.digest == placement.code_object && load.agent == placement.agent &&
+           load.load_base >= placement.address && load.load_base - placement.address < placement.size;
   });
 }
 
@@ -133,18 +137,21 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
     const hsa_agent_t owner = device.agent(placement.agent).handle;
     if (!own || !candidate) {
       const std::string what = fmt::format("code object {}", placement.code_object.substr(0, 12));
-      const Loaded loaded = load(reader.code_object(placement.code_object), owner, Range{placement.address, placement.size}, what);
+      const Loaded loaded =
+          load(reader.code_object(placement.code_object), owner, Range{placement.address, placement.size}, what);
       if (loaded.base != placement.address) {
         fail(ExitCode::environment,
-             "{} cannot be placed as in the application: the runtime put it at {:#x} instead of {:#x}", what, loaded.base,
-             placement.address);
+             "{} cannot be placed as in the application: the runtime put it at {:#x} instead of {:#x}", what,
+             loaded.base, placement.address);
       }
       if (own) {
         found = true;
         program.kernel_object = kernel_object(loaded, agent, descriptor_symbol(dispatch), what);
         if (program.kernel_object != dispatch.kernel_object) {
-          fail(ExitCode::bad_input, "the kernel's descriptor is at {:#x}, in the application it was at {:#x}: the snapshot "
-               "contradicts its own code object", program.kernel_object, dispatch.kernel_object);
+          fail(ExitCode::bad_input,
+               "the kernel's descriptor is at {:#x}, in the application it was at {:#x}: the snapshot "
+               "contradicts its own code object",
+               program.kernel_object, dispatch.kernel_object);
         }
       }
       continue;
@@ -170,7 +177,8 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
     const snapshot::CodeObjectLoad& captured_load = load_of(dispatch, placement);
     const auto captured_delta = static_cast<std::uint64_t>(captured_load.load_delta);
     const auto written_by_host = [&](const ImageSymbol& symbol) {
-      const std::vector<std::byte> memory = before_bytes(reader, dispatch_index, captured_delta + symbol.address, symbol.size);
+      const std::vector<std::byte> memory =
+          before_bytes(reader, dispatch_index, captured_delta + symbol.address, symbol.size);
       return !memory.empty() && memory != initial_bytes(captured, captured_bytes, symbol.address, symbol.size);
     };
     program.variables = match_variables(captured, captured_delta, image, static_cast<std::uint64_t>(loaded.delta),
@@ -183,11 +191,13 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
            candidate_name);
     }
     for (const std::string& name : program.missing_variables) {
-      program.notes.push_back(fmt::format("device variable '{}' of the captured code object is not in the candidate", name));
+      program.notes.push_back(
+          fmt::format("device variable '{}' of the captured code object is not in the candidate", name));
     }
     if (!program.pointers.empty()) {
       program.notes.push_back(fmt::format("{} pointer{} into the code object {} relocated", program.pointers.size(),
-                                           program.pointers.size() == 1 ? "" : "s", program.pointers.size() == 1 ? "was" : "were"));
+                                          program.pointers.size() == 1 ? "" : "s",
+                                          program.pointers.size() == 1 ? "was" : "were"));
     }
   }
   if (!found) {

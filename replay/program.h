@@ -23,7 +23,7 @@ struct VariablePair {
 
 struct Program {
   std::uint64_t kernel_object = 0;
-  codeobject::Kernel kernel;              // the layout to launch with
+  codeobject::Kernel kernel;  // the layout to launch with
   std::uint32_t private_segment_size = 0, group_segment_size = 0;
   std::vector<std::string> notes;
 
@@ -32,12 +32,12 @@ struct Program {
   std::uint64_t load_base = 0, load_size = 0;
   std::vector<VariablePair> variables;
   std::vector<std::string> missing_variables;  // captured, not in the candidate
-  Patches pointers;                       // code pointers of the snapshot that had to be relocated
+  Patches pointers;                            // code pointers of the snapshot that had to be relocated
 };
 
 // Loads every captured code object at its address; with `candidate` (an ELF's bytes), that one in place of the kernel's
-// own. Throws Error{environment} when the loader puts one elsewhere, Error{bad_input} when the candidate doesn't fit the
-// snapshot: no such kernel, other processor, a code pointer in memory without a counterpart.
+// own. Throws Error{environment} when the loader puts one elsewhere, Error{bad_input} when the candidate doesn't fit
+// the snapshot: no such kernel, other processor, a code pointer in memory without a counterpart.
 Program load_program(const snapshot::Reader& reader, std::size_t dispatch, const Device& device, const Plan& plan,
                      const std::optional<std::vector<std::byte>>& candidate, const std::string& candidate_name);
 

@@ -26,7 +26,8 @@ Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, 
     const ImageSymbol* counterpart = name.empty() ? nullptr : candidate.find(name);
     if (counterpart == nullptr) {
       fail(ExitCode::bad_input,
-           "the word at {:#x} points to {} of the captured code object (offset {:#x}), which the candidate does not have; "
+           "the word at {:#x} points to {} of the captured code object (offset {:#x}), which the candidate does not "
+           "have; "
            "the candidate cannot be run on this memory",
            pointer.address, name.empty() ? "unnamed code or data" : "'" + name + "'", pointer.offset);
     }
@@ -34,7 +35,8 @@ Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, 
     if (inside != 0 && (target->is_function || inside >= counterpart->size)) {
       fail(ExitCode::bad_input,
            "the word at {:#x} points {} bytes into '{}' of the captured code object; there is no such place in the "
-           "candidate", pointer.address, inside, name);
+           "candidate",
+           pointer.address, inside, name);
     }
     const std::uint64_t value = candidate_delta + counterpart->address + inside;
     if (value != original) result.add_word(pointer.address, original, value);
@@ -45,7 +47,8 @@ Patches relocate(const snapshot::Dispatch& dispatch, const CodeImage& captured, 
 bool same_layout(const CodeImage& captured, const CodeImage& candidate) {
   for (const ImageSymbol& symbol : captured.symbols) {
     const ImageSymbol* counterpart = candidate.find(symbol.name);
-    if (counterpart == nullptr || counterpart->address != symbol.address || counterpart->size != symbol.size) return false;
+    if (counterpart == nullptr || counterpart->address != symbol.address || counterpart->size != symbol.size)
+      return false;
   }
   return true;
 }
@@ -64,7 +67,8 @@ std::vector<VariablePair> match_variables(const CodeImage& captured, std::uint64
       missing.push_back(symbol.name);
       continue;
     }
-    result.push_back({symbol.name, captured_delta + symbol.address, candidate_delta + counterpart->address, symbol.size});
+    result.push_back(
+        {symbol.name, captured_delta + symbol.address, candidate_delta + counterpart->address, symbol.size});
   }
   return result;
 }

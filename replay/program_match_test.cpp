@@ -9,8 +9,12 @@
 namespace kerncap::replay {
 namespace {
 
-ImageSymbol function(std::string name, std::uint64_t address, std::uint64_t size) { return {std::move(name), address, size, true, false, false, false}; }
-ImageSymbol object(std::string name, std::uint64_t address, std::uint64_t size) { return {std::move(name), address, size, false, true, false, true}; }
+ImageSymbol function(std::string name, std::uint64_t address, std::uint64_t size) {
+  return {std::move(name), address, size, true, false, false, false};
+}
+ImageSymbol object(std::string name, std::uint64_t address, std::uint64_t size) {
+  return {std::move(name), address, size, false, true, false, true};
+}
 
 struct Example {
   static constexpr std::uint64_t base = 0x7e0000000000, other = 0x7d0000000000;
@@ -87,8 +91,9 @@ TEST(MatchVariables, by_name_and_size_only) {
     }
   }
   std::vector<std::string> missing;
-  const auto pairs = match_variables(e.captured, Example::base, e.candidate, Example::other,
-                                     [](const ImageSymbol& symbol) { return symbol.name == "constants"; }, missing);
+  const auto pairs = match_variables(
+      e.captured, Example::base, e.candidate, Example::other,
+      [](const ImageSymbol& symbol) { return symbol.name == "constants"; }, missing);
   ASSERT_EQ(pairs.size(), 3u);
   EXPECT_EQ(pairs[1].name, "weights");
   EXPECT_EQ(pairs[1].captured_address, Example::base + 0x3010);

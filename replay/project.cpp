@@ -207,7 +207,8 @@ Input resolve_input(const std::filesystem::path& path) {
   }
   input.project = path;
   input.snapshot = path / "snapshot";
-  if (fs::is_regular_file(path / "build" / "kernel.hsaco", ignored)) input.code_object = path / "build" / "kernel.hsaco";
+  if (fs::is_regular_file(path / "build" / "kernel.hsaco", ignored))
+    input.code_object = path / "build" / "kernel.hsaco";
   if (fs::is_regular_file(path / "kernel.json", ignored)) input.kernel_json = path / "kernel.json";
   if (fs::is_regular_file(path / "kerncap.toml", ignored)) input.rules = path / "kerncap.toml";
   return input;

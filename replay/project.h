@@ -24,19 +24,19 @@ struct SourceParameter {
   std::string element;     // element type of what it points to, by any spelling of element_type.h; may be empty
 };
 
-struct KernelSource {      // kernel.json
+struct KernelSource {  // kernel.json
   std::string symbol, demangled, file;
   std::uint64_t first_line = 0, last_line = 0;
   std::vector<SourceParameter> parameters;
 };
 KernelSource read_kernel_json(const std::filesystem::path& path);  // throws Error{bad_input}
 
-struct ArgumentRule {                   // [validate.argument.NAME] of kerncap.toml, or --argument on the command line
+struct ArgumentRule {  // [validate.argument.NAME] of kerncap.toml, or --argument on the command line
   std::optional<double> absolute, relative;
   std::optional<std::uint64_t> ulps;
   std::optional<NanPolicy> nan;
   std::optional<ElementType> type;
-  bool ignore = false;                  // not compared; the verdict says so
+  bool ignore = false;  // not compared; the verdict says so
 };
 
 struct ValidateRules {
@@ -44,8 +44,8 @@ struct ValidateRules {
   std::map<std::string, ArgumentRule> arguments;  // by parameter name or index
   unsigned noise_runs = 0;                        // runs of the captured kernel that measure its own non-determinism
 };
-// Reads [validate]; other tables belong to other commands. Throws Error{bad_input} for anything it doesn't know, because
-// a misspelt tolerance must not pass silently; also when this program was built without TOML support.
+// Reads [validate]; other tables belong to other commands. Throws Error{bad_input} for anything it doesn't know,
+// because a misspelt tolerance must not pass silently; also when this program was built without TOML support.
 ValidateRules read_rules(const std::filesystem::path& kerncap_toml);
 
 // Adds "ulp=4", "out:rel=1e-6", "2:type=float", "out:ignore" to the rules. Throws Error{usage}.
@@ -53,8 +53,8 @@ void add_rule(ValidateRules& rules, std::string_view text);
 
 struct Input {
   std::filesystem::path snapshot;
-  std::filesystem::path project;                           // empty when a snapshot was given
-  std::optional<std::filesystem::path> code_object;        // the project's own rebuilt one, when it is there
+  std::filesystem::path project;                     // empty when a snapshot was given
+  std::optional<std::filesystem::path> code_object;  // the project's own rebuilt one, when it is there
   std::optional<std::filesystem::path> kernel_json, rules;
 };
 // Throws Error{usage} when `path` is neither a snapshot nor a project.

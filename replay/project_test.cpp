@@ -78,7 +78,8 @@ TEST_F(Project, rules_come_from_the_command_line) {
   add_rule(rules, "out:nan=same-bits");
   EXPECT_EQ(rules.tolerance.relative, 1e-3);
   EXPECT_EQ(rules.arguments.at("out").nan, NanPolicy::same_bits);
-  for (const char* bad : {"", "ulp", "ulp=x", "ulp=-1", "rel=nan", "rel=inf", "nan=maybe", "type=float", "out:type=Thing", "ignore"}) {
+  for (const char* bad :
+       {"", "ulp", "ulp=x", "ulp=-1", "rel=nan", "rel=inf", "nan=maybe", "type=float", "out:type=Thing", "ignore"}) {
     EXPECT_THROW(add_rule(rules, bad), support::Error) << bad;
   }
 }

@@ -22,7 +22,9 @@ Verdict run_replay(Options options, const std::filesystem::path& program,
     while (said.ends_with('\n')) said.pop_back();
     const bool usage = result.exit_status == static_cast<int>(support::ExitCode::usage);
     support::fail(usage ? support::ExitCode::usage : support::ExitCode::environment, "{}",
-                  said.empty() ? fmt::format("'{}' ended with status {} and no verdict", path.string(), result.exit_status) : said);
+                  said.empty()
+                      ? fmt::format("'{}' ended with status {} and no verdict", path.string(), result.exit_status)
+                      : said);
   }
   return verdict_from_json(support::parse_json(result.standard_output, "the replayer's verdict"));
 }

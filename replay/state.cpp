@@ -41,7 +41,8 @@ class WipedBuffer {
 
 const Placement* placement_of(const Plan& plan, std::size_t region) {
   for (const Placement& placement : plan.placements) {
-    if (std::find(placement.regions.begin(), placement.regions.end(), region) != placement.regions.end()) return &placement;
+    if (std::find(placement.regions.begin(), placement.regions.end(), region) != placement.regions.end())
+      return &placement;
   }
   return nullptr;
 }
@@ -71,8 +72,13 @@ std::vector<Range> slack_of(const Plan& plan, const std::vector<Region>& regions
 
 State::State(const std::filesystem::path& snapshot, std::size_t dispatch, const Plan& plan, const Program& program,
              std::vector<Argument> arguments, ValidateRules rules, Patches patches)
-    : snapshot_(snapshot), dispatch_(dispatch), plan_(plan), program_(program), arguments_(std::move(arguments)),
-      rules_(std::move(rules)), patches_(std::move(patches)) {
+    : snapshot_(snapshot),
+      dispatch_(dispatch),
+      plan_(plan),
+      program_(program),
+      arguments_(std::move(arguments)),
+      rules_(std::move(rules)),
+      patches_(std::move(patches)) {
   const Reader reader(snapshot_);
   if (program_.candidate) {
     pristine_image_.resize(program_.load_size);
@@ -88,8 +94,8 @@ State::State(const std::filesystem::path& snapshot, std::size_t dispatch, const 
 }
 
 bool State::is_candidates_own(const snapshot::Dispatch& dispatch, const Placement& placement) const {
-  return program_.candidate && placement.method == Method::code_object && placement.code_object == dispatch.code_object &&
-         placement.agent == dispatch.agent;
+  return program_.candidate && placement.method == Method::code_object &&
+         placement.code_object == dispatch.code_object && placement.agent == dispatch.agent;
 }
 
 void State::make_pieces(const Reader& reader) {
@@ -107,8 +113,9 @@ void State::make_pieces(const Reader& reader) {
     piece.host = is_host_memory(*placement);
     if (is_candidates_own(dispatch, *placement)) {
       // The candidate stands here: its variables are compared by name, its code is its own.
-      skipped_.push_back({region.address, region.size,
-                          "the captured code object, which the candidate replaces; its device variables are compared by name"});
+      skipped_.push_back(
+          {region.address, region.size,
+           "the captured code object, which the candidate replaces; its device variables are compared by name"});
       for (const VariablePair& variable : program_.variables) {
         if (variable.captured_address < region.address ||
             variable.captured_address + variable.size > region.address + region.size) {
@@ -131,8 +138,9 @@ void State::make_pieces(const Reader& reader) {
     piece.unchanged_expected = region.kind == RegionKind::host_kernarg || holds_kernarg;
     for (const Span& span : spans_of(region, arguments_, rules_)) {
       if (span.ignore) {
-        skipped_.push_back({span.address, span.size,
-                            arguments_[static_cast<std::size_t>(span.argument)].label() + ": the rules say to ignore it"});
+        skipped_.push_back(
+            {span.address, span.size,
+             arguments_[static_cast<std::size_t>(span.argument)].label() + ": the rules say to ignore it"});
         continue;
       }
       piece.offset = span.address - region.address;
@@ -143,7 +151,8 @@ void State::make_pieces(const Reader& reader) {
       piece.element = span.element;
       piece.tolerance = span.tolerance;
       piece.argument = span.argument < 0 ? -1 : arguments_[static_cast<std::size_t>(span.argument)].index;
-      piece.what = span.argument < 0 ? memory_label(region) : arguments_[static_cast<std::size_t>(span.argument)].label();
+      piece.what =
+          span.argument < 0 ? memory_label(region) : arguments_[static_cast<std::size_t>(span.argument)].label();
       pieces_.push_back(piece);
     }
   }
@@ -205,7 +214,8 @@ void State::write_all() {
           work.push_back({&placement, index, first, last});
         } else {
           const std::uint64_t size = std::min(last * chunk, region.size) - first * chunk;
-          if (!placement.whole_block) clear_memory(host, access_address(placement, region.address + first * chunk), size);
+          if (!placement.whole_block)
+            clear_memory(host, access_address(placement, region.address + first * chunk), size);
           for (std::uint64_t c = first; c < last; ++c) {
             const std::uint64_t length = std::min(chunk, region.size - c * chunk);
             written_[index][c] = length == chunk ? zero_hash : support::xxh3_128(std::span(zeros).first(length));
@@ -312,8 +322,8 @@ std::vector<std::vector<bool>> State::as_written(const Expected& state) {
   return same;
 }
 
-void State::compare_piece(const Expected& state, const std::vector<std::vector<bool>>& same, Piece& piece, const Noise& noise,
-                          Extent extent, Comparing& result) {
+void State::compare_piece(const Expected& state, const std::vector<std::vector<bool>>& same, Piece& piece,
+                          const Noise& noise, Extent extent, Comparing& result) {
   const Region& region = state.dispatch().regions[piece.region];
   const std::uint64_t most = std::min(buffer_size, (piece.size + 7) / 8 * 8);
   WipedBuffer expected(most);
@@ -347,7 +357,8 @@ void State::compare_piece(const Expected& state, const std::vector<std::vector<b
     if (settled(c)) {
       // On to the next chunk, but by whole elements, and not over one that reaches into a chunk that is not settled.
       std::uint64_t next = std::min(piece.size, end_of_chunk / element * element);
-      if (next <= at && settled((piece.offset + std::min(at + element, piece.size) - 1) / chunk)) next = std::min(piece.size, at + element);
+      if (next <= at && settled((piece.offset + std::min(at + element, piece.size) - 1) / chunk))
+        next = std::min(piece.size, at + element);
       if (next > at) {
         if (extent == Extent::everything) {
           result.bytes += next - at;
@@ -378,7 +389,8 @@ void State::compare_piece(const Expected& state, const std::vector<std::vector<b
     result.matches = false;
     FirstDifference first;
     first.address = piece.actual_address + part.statistics.first->offset;
-    first.region_address = program_.candidate && region.kind == RegionKind::code_object ? piece.actual_address : region.address;
+    first.region_address =
+        program_.candidate && region.kind == RegionKind::code_object ? piece.actual_address : region.address;
     first.region_kind = snapshot::to_string(region.kind);
     first.argument = piece.argument;
     first.what = piece.what;
@@ -404,14 +416,22 @@ void State::compare_slack(Comparing& result) {
     for (std::uint64_t at = 0; at < range.size; at += buffer_size) {
       const std::uint64_t size = std::min(buffer_size, range.size - at);
       read_memory(false, range.address + at, std::span(actual).first(size));
-      replay::compare(ElementType::bytes, {}, std::span(zeros).first(size), std::span(actual).first(size), at, part.statistics);
+      replay::compare(ElementType::bytes, {}, std::span(zeros).first(size), std::span(actual).first(size), at,
+                      part.statistics);
     }
     if (part.statistics.outside == 0) continue;
     result.matches = false;
     const std::uint64_t address = range.address + part.statistics.first->offset;
     if (!result.first || address < result.first->address) {
-      result.first = FirstDifference{address, range.address, "slack", -1, part.what, part.statistics.first->offset,
-                                     part.type, part.statistics.first->expected, part.statistics.first->actual};
+      result.first = FirstDifference{address,
+                                     range.address,
+                                     "slack",
+                                     -1,
+                                     part.what,
+                                     part.statistics.first->offset,
+                                     part.type,
+                                     part.statistics.first->expected,
+                                     part.statistics.first->actual};
     }
     clear_memory(false, range.address, range.size);
     result.parts.push_back(std::move(part));
@@ -467,7 +487,8 @@ std::vector<Perturbation::Stretch> State::floating_stretches() const {
   for (const Piece& piece : pieces_) {
     const bool usable = piece.argument >= 0 && is_floating(piece.element) && !piece.unchanged_expected;
     // Cuts on multiples of 8 must not cut elements: perturbation.h.
-    if (!usable || piece.actual_address % size_of(piece.element) != 0 || (piece.actual_address - piece.offset) % 8 != 0) continue;
+    if (!usable || piece.actual_address % size_of(piece.element) != 0 || (piece.actual_address - piece.offset) % 8 != 0)
+      continue;
     result.push_back({piece.actual_address, piece.size, piece.element, Perturbation::Kind::scale_floats});
   }
   return result;
@@ -486,7 +507,9 @@ std::vector<Perturbation::Stretch> State::flipped_stretches(const Argument& argu
 void State::write_outcome() {
   const Expected state(snapshot_, dispatch_, trial_, false);
   const int fd = ::open(trial_->outcome.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) support::fail(support::ExitCode::environment, "cannot write '{}': {}", trial_->outcome.string(), std::strerror(errno));
+  if (fd < 0)
+    support::fail(support::ExitCode::environment, "cannot write '{}': {}", trial_->outcome.string(),
+                  std::strerror(errno));
   WipedBuffer before(chunk), actual(chunk);
   for (std::size_t index = 0; index < dirty_.size(); ++index) {
     const Placement* placement = placement_of(plan_, index);

@@ -33,7 +33,7 @@ struct Comparing {
   bool matches = true;
   std::uint64_t bytes = 0;
   std::optional<FirstDifference> first;
-  std::vector<Part> parts;       // all of them
+  std::vector<Part> parts;  // all of them
 };
 
 class State {
@@ -64,7 +64,8 @@ class State {
  private:
   struct Piece;
   void make_pieces(const snapshot::Reader& reader);
-  void write_chunks(const Expected& state, const Placement& placement, std::size_t region, std::uint64_t first, std::uint64_t last);
+  void write_chunks(const Expected& state, const Placement& placement, std::size_t region, std::uint64_t first,
+                    std::uint64_t last);
   std::vector<std::vector<bool>> as_written(const Expected& state);
   void compare_piece(const Expected& expected_state, const std::vector<std::vector<bool>>& same, Piece& piece,
                      const Noise& noise, Extent extent, Comparing& result);
@@ -82,18 +83,18 @@ class State {
   Patches patches_;
   std::optional<Trial> trial_;
 
-  struct Piece {                       // a stretch of memory with one meaning
-    std::size_t region = 0;            // of the manifest: where the expected bytes come from
+  struct Piece {                         // a stretch of memory with one meaning
+    std::size_t region = 0;              // of the manifest: where the expected bytes come from
     std::uint64_t offset = 0, size = 0;  // in that region
-    std::uint64_t actual_address = 0;  // as the kernel sees it
-    std::uint64_t access_address = 0;  // as this process sees it
+    std::uint64_t actual_address = 0;    // as the kernel sees it
+    std::uint64_t access_address = 0;    // as this process sees it
     bool host = false;
-    bool unchanged_expected = false;   // expected after = before, whatever the snapshot's after says
+    bool unchanged_expected = false;  // expected after = before, whatever the snapshot's after says
     ElementType element = ElementType::bytes;
     Tolerance tolerance;
     std::string what;
     int argument = -1;
-    std::uint64_t element_base = 0;    // address that elements are counted from
+    std::uint64_t element_base = 0;  // address that elements are counted from
   };
   std::vector<Piece> pieces_;
   std::vector<Skipped> skipped_;

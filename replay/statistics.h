@@ -1,8 +1,8 @@
 // The statistics of `bench`: medians with distribution-free intervals, paired comparison, the stopping rule. Pure.
 //
-// Times of a kernel are skewed and have outliers upward (clocks, other work), so means and t-tests mislead. The median's
-// interval from order statistics needs no assumption but independence: with n sorted samples, [x(k), x(n+1-k)] covers
-// the median with probability 1 - 2 * P(Binomial(n, 1/2) < k).
+// Times of a kernel are skewed and have outliers upward (clocks, other work), so means and t-tests mislead. The
+// median's interval from order statistics needs no assumption but independence: with n sorted samples, [x(k), x(n+1-k)]
+// covers the median with probability 1 - 2 * P(Binomial(n, 1/2) < k).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ const char* to_string(Answer answer);  // "faster", "slower", "same", "cannot te
 
 struct Comparison {
   Answer answer = Answer::cannot_tell;
-  Interval ratio;            // time of the second over time of the first, from the pairs
-  double threshold = 0.01;   // differences up to this are "same"
+  Interval ratio;           // time of the second over time of the first, from the pairs
+  double threshold = 0.01;  // differences up to this are "same"
 };
 
 // first[i] and second[i] were measured next to each other (interleaved), so that drift cancels in their ratio.

@@ -136,7 +136,12 @@ TEST(MeasureSeries, stops_when_the_time_is_up) {
   std::uniform_real_distribution<double> wild(1, 100);
   StoppingRule rule;
   rule.seconds = 10;
-  const Series series = measure_series([&](int) { now += 1; return wild(generator); }, false, rule, 0, [&] { return now; });
+  const Series series = measure_series(
+      [&](int) {
+        now += 1;
+        return wild(generator);
+      },
+      false, rule, 0, [&] { return now; });
   EXPECT_EQ(series.stopped_because, "the time is up");
   EXPECT_LE(series.first.size(), 12u);
 }

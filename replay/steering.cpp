@@ -59,12 +59,14 @@ int call_munmap(void* address, std::size_t length) {
 }
 
 void* steered_mmap(void* address, std::size_t length, int protection, int flags, int fd, off_t offset) {
-  const bool reserves = address == nullptr && protection == PROT_NONE && (flags & MAP_ANONYMOUS) != 0 &&
-                        (flags & MAP_FIXED) == 0;
-  if (!steer.armed || !reserves || length < steer.size) return call_mmap(address, length, protection, flags, fd, offset);
+  const bool reserves =
+      address == nullptr && protection == PROT_NONE && (flags & MAP_ANONYMOUS) != 0 && (flags & MAP_FIXED) == 0;
+  if (!steer.armed || !reserves || length < steer.size)
+    return call_mmap(address, length, protection, flags, fd, offset);
   steer.armed = false;
   steer.used = true;
-  void* placed = call_mmap(reinterpret_cast<void*>(steer.address), steer.size, protection, flags | MAP_FIXED, fd, offset);
+  void* placed =
+      call_mmap(reinterpret_cast<void*>(steer.address), steer.size, protection, flags | MAP_FIXED, fd, offset);
   if (placed == MAP_FAILED) return placed;
   const std::uint64_t begin = steer.address - steer.guard, end = begin + length;
   phantoms[0] = {begin, steer.address};

@@ -1,11 +1,11 @@
 // Deciding where the ROCm runtime's next allocation lands.
 //
-// libhsakmt (a library of its own, or inside libhsa-runtime64 from ROCm 6.3 on) takes every device address range from an
-// anonymous PROT_NONE mmap() and aligns inside what it got; the surplus on both sides, guard pages included, it gives
-// back with munmap(). This program exports its own mmap(), mmap64() and munmap() (linked with
+// libhsakmt (a library of its own, or inside libhsa-runtime64 from ROCm 6.3 on) takes every device address range from
+// an anonymous PROT_NONE mmap() and aligns inside what it got; the surplus on both sides, guard pages included, it
+// gives back with munmap(). This program exports its own mmap(), mmap64() and munmap() (linked with
 // -Wl,--export-dynamic-symbol), so that the runtime calls them: while a Steer is armed, the calling thread's next such
-// request is answered with the wanted range. Only [address, address + size) is really mapped; the surplus exists on paper
-// and its munmap() does nothing, so neighbouring ranges may be as close as they were in the application.
+// request is answered with the wanted range. Only [address, address + size) is really mapped; the surplus exists on
+// paper and its munmap() does nothing, so neighbouring ranges may be as close as they were in the application.
 //
 // The exported functions call the next definition, so that a preloaded library still sees the traffic.
 #pragma once

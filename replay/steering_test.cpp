@@ -16,11 +16,14 @@ std::uint64_t allocate_like_the_runtime(std::uint64_t size, std::uint64_t alignm
       ::mmap(nullptr, padded, PROT_NONE, MAP_ANONYMOUS | MAP_NORESERVE | MAP_PRIVATE, -1, 0));
   const std::uint64_t aligned = (begin + page + alignment - 1) / alignment * alignment;
   if (aligned > begin) ::munmap(reinterpret_cast<void*>(begin), aligned - begin);
-  if (begin + padded > aligned + size) ::munmap(reinterpret_cast<void*>(aligned + size), begin + padded - aligned - size);
+  if (begin + padded > aligned + size)
+    ::munmap(reinterpret_cast<void*>(aligned + size), begin + padded - aligned - size);
   return aligned;
 }
 
-bool is_mapped(std::uint64_t address, std::uint64_t size) { return !overlapping(own_mappings(), address, size).empty(); }
+bool is_mapped(std::uint64_t address, std::uint64_t size) {
+  return !overlapping(own_mappings(), address, size).empty();
+}
 
 constexpr std::uint64_t wanted = 0x6e0000200000;
 

@@ -107,8 +107,11 @@ Interval interval_from(const Json& j) {
 }
 
 Json to_json(const Timing& t) {
-  return {{"label", t.label}, {"median_ns", to_json(t.median)}, {"samples_ns", t.samples},
-          {"outliers", outliers(t.samples)}, {"results_checked", t.results_checked}};
+  return {{"label", t.label},
+          {"median_ns", to_json(t.median)},
+          {"samples_ns", t.samples},
+          {"outliers", outliers(t.samples)},
+          {"results_checked", t.results_checked}};
 }
 
 Timing timing_from(const Json& j) {
@@ -167,9 +170,15 @@ const char* to_string(Outcome outcome) { return outcome_rows[static_cast<std::si
 support::ExitCode exit_code(Outcome outcome) { return outcome_rows[static_cast<std::size_t>(outcome)].code; }
 
 Json to_json(const Verdict& v) {
-  Json j{{"schema", verdict_schema}, {"outcome", to_string(v.outcome)}, {"sentence", v.sentence},
-         {"kernel", v.kernel},       {"code_object", v.code_object},    {"agent", v.agent},
-         {"dispatch", v.dispatch},   {"runs", v.runs},                  {"compared_bytes", v.compared_bytes}};
+  Json j{{"schema", verdict_schema},
+         {"outcome", to_string(v.outcome)},
+         {"sentence", v.sentence},
+         {"kernel", v.kernel},
+         {"code_object", v.code_object},
+         {"agent", v.agent},
+         {"dispatch", v.dispatch},
+         {"runs", v.runs},
+         {"compared_bytes", v.compared_bytes}};
   if (v.first) {
     const FirstDifference& f = *v.first;
     j["first_difference"] = {{"address", support::hex_string(f.address)},
@@ -203,8 +212,8 @@ Verdict verdict_from_json(const Json& document) {
   try {
     Verdict v;
     const std::string name = document.at("outcome").get<std::string>();
-    const auto row = std::find_if(outcome_rows.begin(), outcome_rows.end(),
-                                  [&](const OutcomeRow& r) { return name == r.name; });
+    const auto row =
+        std::find_if(outcome_rows.begin(), outcome_rows.end(), [&](const OutcomeRow& r) { return name == r.name; });
     if (row == outcome_rows.end()) support::fail(support::ExitCode::bad_input, "{}: unknown outcome '{}'", what, name);
     v.outcome = row->outcome;
     v.sentence = document.at("sentence").get<std::string>();

@@ -15,13 +15,13 @@
 namespace kerncap::replay {
 
 enum class Outcome {
-  matches,   // memory equals the application's own result, within the tolerance
-  differs,   // it doesn't
-  ran,       // replayed without a comparison
-  fault,     // the kernel touched memory that isn't there, or an illegal instruction, or the process died
-  hang,      // the kernel did not end within the time-out
-  refused,   // the environment cannot do it: other GPU, busy addresses, not enough memory
-  bad_input, // snapshot, project or code object is corrupt or unsupported
+  matches,    // memory equals the application's own result, within the tolerance
+  differs,    // it doesn't
+  ran,        // replayed without a comparison
+  fault,      // the kernel touched memory that isn't there, or an illegal instruction, or the process died
+  hang,       // the kernel did not end within the time-out
+  refused,    // the environment cannot do it: other GPU, busy addresses, not enough memory
+  bad_input,  // snapshot, project or code object is corrupt or unsupported
 };
 const char* to_string(Outcome outcome);
 support::ExitCode exit_code(Outcome outcome);
@@ -39,7 +39,7 @@ struct FirstDifference {
 
 // The comparison of one stretch of memory that has one meaning.
 struct Part {
-  std::string what;                  // as FirstDifference::what
+  std::string what;  // as FirstDifference::what
   int argument = -1;
   std::string type;
   std::uint64_t address = 0, size = 0;
@@ -54,29 +54,29 @@ struct Skipped {
 
 // One answer of `bench`: times in nanoseconds.
 struct Timing {
-  std::string label;                 // "original", the code object's file name, ...
-  std::vector<double> samples;       // in the order measured
-  Interval median;                   // of the samples
-  bool results_checked = true;       // every timed run's result was compared
+  std::string label;            // "original", the code object's file name, ...
+  std::vector<double> samples;  // in the order measured
+  Interval median;              // of the samples
+  bool results_checked = true;  // every timed run's result was compared
 };
 
 struct BenchResult {
-  std::string caches;                // "warm" or "cold"
+  std::string caches;  // "warm" or "cold"
   std::string clock = "device";
   Timing first;
-  std::optional<Timing> second;      // with --vs
+  std::optional<Timing> second;          // with --vs
   std::optional<Comparison> comparison;  // second against first
-  std::string stopped_because;       // "interval narrow enough", "iteration limit", "time limit"
+  std::string stopped_because;           // "interval narrow enough", "iteration limit", "time limit"
 };
 
 struct Verdict {
   Outcome outcome = Outcome::ran;
-  std::string sentence;              // the whole answer in one sentence
-  std::string kernel;                // demangled
-  std::string code_object;           // "captured" or the candidate's path
-  std::string agent;                 // ISA it ran on
-  std::uint64_t dispatch = 0;        // index in the snapshot
-  std::uint64_t runs = 0;            // compared runs
+  std::string sentence;        // the whole answer in one sentence
+  std::string kernel;          // demangled
+  std::string code_object;     // "captured" or the candidate's path
+  std::string agent;           // ISA it ran on
+  std::uint64_t dispatch = 0;  // index in the snapshot
+  std::uint64_t runs = 0;      // compared runs
   std::uint64_t compared_bytes = 0;
   std::optional<FirstDifference> first;
   std::vector<Part> parts;           // only those with elements that differ, unless asked for all

@@ -18,7 +18,8 @@ Verdict example() {
   v.dispatch = 2;
   v.runs = 3;
   v.compared_bytes = 4096;
-  v.first = FirstDifference{0x7f0000001004, 0x7f0000001000, "device_coarse", 1, "argument 1 'out'", 1, "float", "1", "2"};
+  v.first =
+      FirstDifference{0x7f0000001004, 0x7f0000001000, "device_coarse", 1, "argument 1 'out'", 1, "float", "1", "2"};
   Part part;
   part.what = "argument 1 'out'";
   part.argument = 1;
@@ -55,8 +56,8 @@ TEST(Verdict, survives_json_unchanged) {
 
 TEST(Verdict, text_names_argument_element_and_values) {
   const std::string text = to_text(example());
-  for (const char* needle : {"NOT valid", "argument 1 'out'", "element 1", "expected 1, got 2", "0x7f0000001004", "because",
-                             "cannot tell"}) {
+  for (const char* needle : {"NOT valid", "argument 1 'out'", "element 1", "expected 1, got 2", "0x7f0000001004",
+                             "because", "cannot tell"}) {
     EXPECT_THAT(text, testing::HasSubstr(needle));
   }
 }

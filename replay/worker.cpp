@@ -78,8 +78,10 @@ void Session::check_launch() const {
   const std::uint64_t threads = std::uint64_t{launch_.workgroup[0]} * launch_.workgroup[1] * launch_.workgroup[2];
   const std::uint32_t most = program_.kernel.max_flat_workgroup_size;
   if (most != 0 && threads > most) {
-    fail(ExitCode::answer_is_no, "the kernel is compiled for workgroups of at most {} work-items, and the application "
-         "launches {}", most, threads);
+    fail(ExitCode::answer_is_no,
+         "the kernel is compiled for workgroups of at most {} work-items, and the application "
+         "launches {}",
+         most, threads);
   }
 }
 
@@ -115,8 +117,8 @@ void Session::place_kernarg(const snapshot::Reader& reader, const snapshot::Disp
     return;
   }
   void* memory = nullptr;
-  check(hsa().hsa_amd_memory_pool_allocate(device_->kernarg_pool().handle, std::max<std::size_t>(built.bytes.size(), 4096), 0,
-                                           &memory),
+  check(hsa().hsa_amd_memory_pool_allocate(device_->kernarg_pool().handle,
+                                           std::max<std::size_t>(built.bytes.size(), 4096), 0, &memory),
         "allocating the kernel's arguments");
   check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, memory),
         "giving the GPU access to the kernel's arguments");
@@ -137,7 +139,8 @@ void Session::set_up() {
   }
   dispatch_ = manifest.dispatches[options_.dispatch];
   for (const std::uint32_t size : dispatch_.workgroup) {
-    if (size == 0 || size > UINT16_MAX) fail(ExitCode::bad_input, "the snapshot's workgroup size {} is impossible", size);
+    if (size == 0 || size > UINT16_MAX)
+      fail(ExitCode::bad_input, "the snapshot's workgroup size {} is impossible", size);
   }
   reserve_ranges();
   notes_ = plan_.notes;
@@ -196,7 +199,8 @@ void Session::set_up() {
   arguments_ = kernel_arguments(dispatch_, reader->kernarg(options_.dispatch), source, rules);
   check_rules(arguments_, rules);
   reader.reset();  // the snapshot's files stay closed while kernels run
-  state_ = std::make_unique<State>(input.snapshot, options_.dispatch, plan_, program_, arguments_, rules, std::move(patches));
+  state_ = std::make_unique<State>(input.snapshot, options_.dispatch, plan_, program_, arguments_, rules,
+                                   std::move(patches));
   phase("writing the captured memory");
   state_->write_all();
   fresh_ = true;
@@ -235,9 +239,11 @@ std::string Session::fault_text(std::uint64_t address) const {
     return fmt::format("captured memory at {:#x}", region.address);
   };
   constexpr std::uint64_t near = 1u << 30;
-  if (below != nullptr && address - below->address < below->size) return fmt::format("{:#x}, in {}", address, name(*below));
+  if (below != nullptr && address - below->address < below->size)
+    return fmt::format("{:#x}, in {}", address, name(*below));
   if (below != nullptr && address - (below->address + below->size) < near) {
-    return fmt::format("{:#x}, {} bytes past the end of {}", address, address - (below->address + below->size), name(*below));
+    return fmt::format("{:#x}, {} bytes past the end of {}", address, address - (below->address + below->size),
+                       name(*below));
   }
   if (above != nullptr && above->address - address < near) {
     return fmt::format("{:#x}, {} bytes before {}", address, above->address - address, name(*above));
@@ -245,7 +251,8 @@ std::string Session::fault_text(std::uint64_t address) const {
   return fmt::format("{:#x}, far from all captured memory", address);
 }
 
-// Arguments that could not lie at the captured address are in no captured region, but a kernel must leave them alone too.
+// Arguments that could not lie at the captured address are in no captured region, but a kernel must leave them alone
+// too.
 void Session::compare_own_kernarg(Comparing& comparing) const {
   if (own_kernarg_.empty()) return;
   Part part;
@@ -259,8 +266,15 @@ void Session::compare_own_kernarg(Comparing& comparing) const {
     comparing.matches = false;
     const Difference& first = *part.statistics.first;
     if (!comparing.first) {
-      comparing.first = FirstDifference{part.address + first.offset, part.address, "host_kernarg", -1, part.what, first.offset,
-                                        part.type, first.expected, first.actual};
+      comparing.first = FirstDifference{part.address + first.offset,
+                                        part.address,
+                                        "host_kernarg",
+                                        -1,
+                                        part.what,
+                                        first.offset,
+                                        part.type,
+                                        first.expected,
+                                        first.actual};
     }
   }
   comparing.parts.push_back(std::move(part));
@@ -307,7 +321,8 @@ bool Session::run(const Json& command) {
     phase("restoring the captured memory");
     state_->write_dirty();
   }
-  if (!own_kernarg_.empty()) std::memcpy(reinterpret_cast<void*>(launch_.kernarg_address), own_kernarg_.data(), own_kernarg_.size());
+  if (!own_kernarg_.empty())
+    std::memcpy(reinterpret_cast<void*>(launch_.kernarg_address), own_kernarg_.data(), own_kernarg_.size());
   if (command.at("cold").get<bool>()) device_->flush_caches();
   fresh_ = false;
   phase("running the kernel");
@@ -323,8 +338,11 @@ bool Session::run(const Json& command) {
     case LaunchEnd::tampered:
       channel_.send({{"event", "fault"}, {"text", "the kernel wrote to its own completion signal or time stamps"}});
       return false;
-    case LaunchEnd::timed_out: channel_.send({{"event", "hang"}}); return false;
-    case LaunchEnd::done: break;
+    case LaunchEnd::timed_out:
+      channel_.send({{"event", "hang"}});
+      return false;
+    case LaunchEnd::done:
+      break;
   }
   Json answer{{"event", "ran"}, {"device_ns", result.device_ns}, {"host_ns", result.host_ns}};
   if (extent == "record") {

@@ -2,9 +2,9 @@
 //
 // Messages, one JSON object a line. From the worker: {"event": "phase", "text"}, "occupied", "error" (code, sentence),
 // "ready" (agent, code_object, notes), "ran" (device_ns, host_ns, verdict when compared), "fault", "hang". To it:
-// {"command": "run", "compare": "none"|"outputs"|"everything"|"record", "cold", "timeout_ms", "noise"}, {"command": "quit"}.
-// A run on changed inputs has "trial" ("floats" or an argument's label), "seed" and "outcome" (a file: written by "record",
-// read by the others) too; its answer is "nothing" where there is nothing to change.
+// {"command": "run", "compare": "none"|"outputs"|"everything"|"record", "cold", "timeout_ms", "noise"}, {"command":
+// "quit"}. A run on changed inputs has "trial" ("floats" or an argument's label), "seed" and "outcome" (a file: written
+// by "record", read by the others) too; its answer is "nothing" where there is nothing to change.
 #pragma once
 
 #include "replay/options.h"

@@ -52,9 +52,12 @@ std::string tail_of(int fd) {
 
 Outcome outcome_of(int code) {
   switch (static_cast<support::ExitCode>(code)) {
-    case support::ExitCode::bad_input: return Outcome::bad_input;
-    case support::ExitCode::answer_is_no: return Outcome::fault;
-    default: return Outcome::refused;
+    case support::ExitCode::bad_input:
+      return Outcome::bad_input;
+    case support::ExitCode::answer_is_no:
+      return Outcome::fault;
+    default:
+      return Outcome::refused;
   }
 }
 
@@ -85,8 +88,8 @@ WorkerProcess::WorkerProcess(const Options& options) : options_(options) {
     }
     occupied = sentence;
   }
-  throw WorkerFailure{Outcome::refused, fmt::format("{}, in each of {} layouts of the process that were tried", occupied,
-                                                    layouts.size())};
+  throw WorkerFailure{Outcome::refused, fmt::format("{}, in each of {} layouts of the process that were tried",
+                                                    occupied, layouts.size())};
 }
 
 WorkerProcess::~WorkerProcess() { end(); }
@@ -105,7 +108,8 @@ void WorkerProcess::start(unsigned long personality_flags) {
   argv.push_back(nullptr);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
-  if (pid_ < 0) support::fail(support::ExitCode::environment, "cannot start the replaying process: {}", std::strerror(errno));
+  if (pid_ < 0)
+    support::fail(support::ExitCode::environment, "cannot start the replaying process: {}", std::strerror(errno));
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a hanging kernel's process must not outlive us
     if (::getppid() != parent) ::_exit(127);
@@ -133,9 +137,12 @@ Json WorkerProcess::receive(std::chrono::milliseconds limit) {
     Json message;
     const auto wait = phase_ == "running the kernel" ? options_.timeout + grace : limit;
     switch (channel_->receive(message, wait)) {
-      case Channel::End::message: break;
-      case Channel::End::closed: died(false);
-      case Channel::End::timed_out: died(true);
+      case Channel::End::message:
+        break;
+      case Channel::End::closed:
+        died(false);
+      case Channel::End::timed_out:
+        died(true);
     }
     const std::string event = message.value("event", "");
     if (event == "phase") {
@@ -161,11 +168,13 @@ void WorkerProcess::died(bool timed_out) {
   ::waitpid(pid_, &status, 0);
   pid_ = -1;
   const std::string said = tail_of(errors_fd_);
-  const std::string how = WIFSIGNALED(status) ? fmt::format("was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)))
-                                              : fmt::format("ended with status {}", WEXITSTATUS(status));
+  const std::string how =
+      WIFSIGNALED(status) ? fmt::format("was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)))
+                          : fmt::format("ended with status {}", WEXITSTATUS(status));
   const bool kernel = phase_ == "running the kernel" || phase_ == "comparing";
-  throw WorkerFailure{kernel ? Outcome::fault : Outcome::refused,
-                      fmt::format("the replaying process {} while {}{}{}", how, phase_, said.empty() ? "" : "; it said: ", said)};
+  throw WorkerFailure{
+      kernel ? Outcome::fault : Outcome::refused,
+      fmt::format("the replaying process {} while {}{}{}", how, phase_, said.empty() ? "" : "; it said: ", said)};
 }
 
 void WorkerProcess::end() {

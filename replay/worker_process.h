@@ -39,7 +39,7 @@ struct WorkerTrial {
 };
 
 struct WorkerRun {
-  bool nothing = false;            // a trial without anything to change
+  bool nothing = false;  // a trial without anything to change
   double device_ns = 0, host_ns = 0;
   std::optional<Verdict> verdict;  // outcome matches or differs, with parts, when compared
 };

@@ -88,7 +88,9 @@ class Application {
     const auto& api = hsa();
     hsa_agent_t agent = device_->dispatch_agent().handle;
     check(api.hsa_code_object_reader_create_from_memory(elf_.data(), elf_.size(), &reader), "reading");
-    check(api.hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr, &executable), "creating");
+    check(
+        api.hsa_executable_create_alt(HSA_PROFILE_FULL, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, nullptr, &executable),
+        "creating");
     check(api.hsa_executable_load_agent_code_object(executable, agent, reader, nullptr, &loaded), "loading");
     check(api.hsa_executable_freeze(executable, nullptr), "freezing");
     snapshot::CodeObjectLoad load;
@@ -103,7 +105,9 @@ class Application {
     dispatch_.code_object = load.digest;
     hsa_executable_symbol_t symbol{};
     check(api.hsa_executable_get_symbol_by_name(executable, "step.kd", &agent, &symbol), "finding the kernel");
-    check(api.hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &dispatch_.kernel_object), "asking");
+    check(
+        api.hsa_executable_symbol_get_info(symbol, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, &dispatch_.kernel_object),
+        "asking");
     dispatch_.kernel = *image_.kernel("step.kd");
     dispatch_.kernel_symbol = "step.kd";
     dispatch_.kernel_demangled = "step(float const*, float*, float*, int const*, float**, int)";
@@ -124,7 +128,8 @@ class Application {
     const replay::Pool& pool = kind == RegionKind::host_kernarg ? device_->kernarg_pool() : device_->pool(like);
     void* memory = nullptr;
     check(hsa().hsa_amd_memory_pool_allocate(pool.handle, size, 0, &memory), "allocating");
-    if (like.agent < 0) check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, memory), "allowing");
+    if (like.agent < 0)
+      check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, memory), "allowing");
     Region region;
     region.address = number(memory);
     region.size = size;
@@ -192,7 +197,8 @@ class Application {
     std::vector<float> numbers((3 << 20) / 4);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 977) * 0.25f;
     std::vector<int> index(elements);
-    for (int i = 0; i < elements; ++i) index[static_cast<std::size_t>(i)] = (i * 7919) % static_cast<int>(numbers.size());
+    for (int i = 0; i < elements; ++i)
+      index[static_cast<std::size_t>(i)] = (i * 7919) % static_cast<int>(numbers.size());
     std::vector<std::uint64_t> rows(elements / 64 + 1);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = number(row_data_) + i * 64 * 4;
     const float weights[4] = {0.5f, 1.25f, 2.0f, 3.0f};
@@ -201,7 +207,8 @@ class Application {
     copy(rows_, rows.data(), rows.size() * 8);
     const auto* variable = image_.find("coefficients");
     if (variable == nullptr) support::fail(support::ExitCode::bad_input, "the code object has no 'coefficients'");
-    copy(reinterpret_cast<void*>(variable->address + static_cast<std::uint64_t>(dispatch_.loads[0].load_delta)), weights, 16);
+    copy(reinterpret_cast<void*>(variable->address + static_cast<std::uint64_t>(dispatch_.loads[0].load_delta)),
+         weights, 16);
     for (int i = 0; i < elements; ++i) {
       static_cast<float*>(state_)[i] = static_cast<float>(i);
       registered_host_[i] = static_cast<float>(i % 100);
