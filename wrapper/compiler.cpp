@@ -69,7 +69,7 @@ class Search {
  private:
   static bool is_program(const std::string& path) { return access(path.c_str(), X_OK) == 0 && identify(path).regular; }
   bool is_masquerade_folder(const std::string& folder) const {
-    for (const char* name : {"/hipcc", "/c++", "/clang++"}) {
+    for (const char* name : {"/cc", "/hipcc", "/c++", "/clang++", "/g++", "/gcc", "/clang", "/nvcc"}) {
       if (is_self(identify(folder + name))) return true;
     }
     return false;
@@ -114,8 +114,9 @@ Target find_target(const std::vector<std::string>& argv) {
   target.program = search.find(command[0]);
   target.compiler_path = search.find(command[target.compiler]);
   if (target.program.empty()) {
-    target.error = "there is no program '" + command[0] + "'" +
-                   (command[0].find('/') == std::string::npos ? " on PATH besides Kerncap's own" : "");
+    const bool looked_up = command[0].find('/') == std::string::npos || search.is_self(identify(command[0]));
+    target.error = looked_up ? "there is no program '" + base_name(command[0]) + "' on PATH besides Kerncap's own"
+                             : "there is no program '" + command[0] + "'";
     return target;
   }
   // Programs look at the name they were called by; only one of ours must not be seen there.

@@ -18,9 +18,10 @@ struct BuildOptions {
   std::vector<std::string> command;      // the build command, which decides who finds compilers by PATH and who by CC
 };
 
-// PATH with the masquerade folder first, CMake's launchers (in front of those the user has), KERNCAP_DB, and for
-// compilers that CC, CXX or HIPCXX name by their full path, kerncap-cc in front of it. Throws Error{environment} when
-// kerncap-cc is not where it should be.
+// PATH with a masquerade folder first (the database's own, with every compiler that PATH offers, versioned names
+// included), CMake's launchers (in front of those the user has), KERNCAP_DB, and for compilers that CC, CXX or HIPCXX
+// name by their full path, kerncap-cc in front of it. Throws Error{environment} when kerncap-cc is not where it should
+// be.
 Environment build_environment(const BuildOptions& options);
 
 // One sentence for a build that succeeded and recorded nothing: what is likely, and what to do.

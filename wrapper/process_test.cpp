@@ -10,6 +10,7 @@
 
 #include "core/compdb/folder.h"
 #include "wrapper/build_for_test.h"
+#include "wrapper/masquerade.h"
 
 namespace kerncap::wrapper {
 namespace {
@@ -192,7 +193,10 @@ TEST_F(Masquerade, every_way_to_meet_oneself_ends) {
   const std::string path = (tree.path() / "one").string() + ":" + (tree.path() / "two").string();
   const support::ProcessResult circle = tree.run({(tree.path() / "one/gcc").string(), "-c", "c.c"}, {{"PATH", path}});
   EXPECT_EQ(circle.exit_status, 127);
-  EXPECT_THAT(circle.standard_error, HasSubstr("again and again"));
+  EXPECT_THAT(circle.standard_error, HasSubstr("no program 'gcc' on PATH besides Kerncap's own"));
+  const support::ProcessResult deep = tree.run({program, "gcc", "-c", "c.c"}, {{"KERNCAP_CC_ACTIVE", "16"}});
+  EXPECT_EQ(deep.exit_status, 127);
+  EXPECT_THAT(deep.standard_error, HasSubstr("again and again"));
 }
 
 TEST_F(Masquerade, a_compiler_cache_on_the_path_behind_it_still_works) {
@@ -202,6 +206,53 @@ TEST_F(Masquerade, a_compiler_cache_on_the_path_behind_it_still_works) {
   variables["CCACHE_DIR"] = (tree.path() / "ccache").string();
   ASSERT_EQ(tree.run({"/bin/sh", "-c", "gcc -MD -c c.c"}, variables).exit_status, 0);
   EXPECT_THAT(own_files(tree.unit(), "host"), ElementsAre("c.c", "c.h"));
+}
+
+// --- the environment of `kerncap build`
+class RecordedBuild : public Process {
+ protected:
+  support::ProcessResult build(Words command, Variables extra = {}) const {
+    Environment environment = build_environment({.program_folder = std::filesystem::path(program).parent_path(),
+                                                 .database = tree.database_path(),
+                                                 .command = command});
+    environment.merge(extra);
+    return tree.run(std::move(command), environment);
+  }
+};
+
+TEST_F(RecordedBuild, plain_make_is_recorded_whatever_it_calls_its_compiler) {
+  tree.write("Makefile",
+             "all: c.o d.o main.o\nc.o: c.c\n\tgcc -c c.c\nd.o: d.cpp\n\t$(CXX) -c d.cpp\nmain.o: main.c\n\tclang-15 "
+             "-c main.c\n");
+  const support::ProcessResult result = build({"make"});
+  ASSERT_EQ(result.exit_status, 0) << result.standard_error;
+  EXPECT_THAT(tree.units(), SizeIs(3));
+}
+
+TEST_F(RecordedBuild, cmake_keeps_the_real_compiler_in_its_cache_and_links_with_lto) {
+  tree.write("CMakeLists.txt",
+             "cmake_minimum_required(VERSION 3.25)\nproject(p C CXX)\nset(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)\n"
+             "add_library(l STATIC c.c d.cpp)\nadd_executable(app main.c)\ntarget_link_libraries(app l)\n");
+  ASSERT_EQ(build({"cmake", "-S", ".", "-B", "out", "-G", "Ninja"}).exit_status, 0);
+  EXPECT_THAT(tree.read("out/CMakeCache.txt"), Not(HasSubstr("masquerade/c")));
+  const support::ProcessResult result = build({"cmake", "--build", "out"});
+  ASSERT_EQ(result.exit_status, 0) << result.standard_output;
+  EXPECT_EQ(std::ranges::count_if(tree.units(), [](const Record& unit) { return !unit.configure_check; }), 3);
+}
+
+TEST_F(RecordedBuild, a_script_that_runs_cmake_is_recorded_once_and_its_lto_build_links) {
+  tree.write("CMakeLists.txt",
+             "cmake_minimum_required(VERSION 3.25)\nproject(p C)\nset(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)\n"
+             "add_library(l STATIC c.c)\nadd_executable(app main.c)\ntarget_link_libraries(app l)\n");
+  const support::ProcessResult result =
+      build({"/bin/sh", "-c", "cmake -S . -B out -G Ninja && cmake --build out && ./out/app"});
+  ASSERT_EQ(result.exit_status, 0) << result.standard_output << result.standard_error;
+  EXPECT_EQ(std::ranges::count_if(tree.units(), [](const Record& unit) { return !unit.configure_check; }), 2);
+}
+
+TEST_F(RecordedBuild, compilers_that_are_not_installed_stay_invisible) {
+  EXPECT_NE(build({"/bin/sh", "-c", "command -v amdclang++"}).exit_status, 0);
+  EXPECT_THAT(build({"/bin/sh", "-c", "command -v gcc"}).standard_output, HasSubstr("masquerade/gcc"));
 }
 
 // --- whole builds
