@@ -437,6 +437,37 @@ TEST_F(EmitRdc, FindsAStaticKernelInTheUnitThatItCameFrom) {
   EXPECT_EQ(statics, 2);
 }
 
+class EveryContainerOfClang19 : public Emit, public ::testing::WithParamInterface<Way> {};
+
+TEST_P(EveryContainerOfClang19, RebuildsByteIdentical) {
+  if (std::string(KERNCAP_TEST_CLANG_19).empty()) GTEST_SKIP() << "clang 19 is not installed";
+  application_.write("include/common.h", rdc_common);
+  application_.write("scale.hip",
+                     "#include \"include/common.h\"\n__global__ void scale(float* p) { p[0] = 2; }\nvoid* use() { "
+                     "return (void*)&scale; }\n");
+  std::vector<std::string> argv{KERNCAP_TEST_CLANG_19, "-x",        "hip",    "--offload-arch=gfx90a",
+                                "-nogpuinc",           "-nogpulib", "-O2",    "-c",
+                                "scale.hip",           "-o",        "scale.o"};
+  argv.insert(argv.end(), GetParam().flags.begin(), GetParam().flags.end());
+  application_.compile(argv);
+  auto options = application_.options(application_.snapshot_of("scale.o", "gfx90a", "scale("));
+  options.find_kernel = false;
+  const auto report = emit_project(options);
+  ASSERT_FALSE(report.capture_only) << report.capture_only_reason;
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+}
+
+INSTANTIATE_TEST_SUITE_P(Flags, EveryContainerOfClang19,
+                         ::testing::Values(Way{"plain", {}}, Way{"compressed", {"--offload-compress"}},
+                                           Way{"new_driver", {"--offload-new-driver"}},
+                                           Way{"device_lto", {"-foffload-lto"}},
+                                           Way{"device_lto_new_driver", {"-foffload-lto", "--offload-new-driver"}},
+                                           Way{"code_object_4", {"-mcode-object-version=4"}},
+                                           Way{"coverage", {"-fprofile-instr-generate", "-fcoverage-mapping"}},
+                                           Way{"device_only", {"--offload-device-only", "--no-gpu-bundle-output"}},
+                                           Way{"save_temps", {"-save-temps"}}),
+                         [](const auto& parameter) { return std::string(parameter.param.name); });
+
 TEST_F(Emit, NamesTheClockWhenASourceUsesIt) {
   application_.write("include/times.h", header);
   application_.write("src/scale.hip", std::string(source) +
