@@ -1,9 +1,10 @@
 // A small application and its capture in one program, for the tests of replay: runs the kernel `step` of a code object
 // through HSA, with memory of several kinds, and writes the snapshot of its last launch.
 //
-//   replay_make_snapshot CODE_OBJECT OUT.kcap [--launches N] [--stale] [--large MIB]
+//   replay_make_snapshot CODE_OBJECT OUT.kcap [--launches N] [--stale] [--large MIB] [--vmem]
 //     --launches N   launches before and with the captured one (default 1)
 //   replay_make_snapshot --seal OUT.kcap   makes an edited manifest.json whole again
+//     --vmem         `in` is allocated by hsa_amd_vmem_* (runtimes from ROCm 6.0 on)
 //     --large MIB    so much more device memory, half of it zeros
 //     --stale        `state` and `rows` are set back before the captured launch, so that `out` already holds its result
 #include <sys/mman.h>
@@ -22,6 +23,7 @@
 #include "core/support/json.h"
 #include "replay/code_image.h"
 #include "replay/device.h"
+#include "replay/memory.h"
 
 namespace {
 
@@ -38,7 +40,7 @@ std::uint64_t number(const void* pointer) { return reinterpret_cast<std::uint64_
 
 class Application {
  public:
-  Application(const std::string& code_object, std::uint64_t large_mib) : large_(large_mib << 20) {
+  Application(const std::string& code_object, std::uint64_t large_mib, bool vmem) : large_(large_mib << 20), vmem_(vmem) {
     const std::string text = support::read_text_file(code_object);
     const auto bytes = std::as_bytes(std::span(text));
     elf_.assign(bytes.begin(), bytes.end());
@@ -52,6 +54,7 @@ class Application {
     device_ = std::make_unique<replay::Device>(manifest_, dispatch_);
     manifest_.agents[0].isa = device_->dispatch_agent().isa;
     device_->create_queue("multi");
+    replay::start_copying(*device_);
     load();
     allocate();
   }
@@ -140,6 +143,27 @@ class Application {
     return memory;
   }
 
+  void* virtual_memory(std::uint64_t size) {
+    const auto& api = hsa();
+    if (!api.has_vmem()) support::fail(support::ExitCode::environment, "this runtime has no hsa_amd_vmem_*");
+    replay::Placement like;
+    like.agent = 0;
+    void* memory = nullptr;
+    replay::VmemHandle handle{};
+    const replay::VmemAccess access{HSA_ACCESS_PERMISSION_RW, device_->dispatch_agent().handle};
+    check(api.hsa_amd_vmem_address_reserve(&memory, size, 0, 0), "reserving");
+    check(api.hsa_amd_vmem_handle_create(device_->pool(like).handle, size, 0, 0, &handle), "creating");
+    check(api.hsa_amd_vmem_map(memory, size, 0, handle, 0), "mapping");
+    check(api.hsa_amd_vmem_set_access(memory, size, &access, 1), "allowing");
+    Region region;
+    region.address = number(memory);
+    region.size = size;
+    region.kind = RegionKind::vmem;
+    region.agent = 0;
+    regions_.push_back(region);
+    return memory;
+  }
+
   void* registered_memory(std::uint64_t size) {
     void* pages = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     void* seen = nullptr;
@@ -156,7 +180,7 @@ class Application {
   }
 
   void allocate() {
-    in_ = pool_memory(RegionKind::device_coarse, 3 << 20);
+    in_ = vmem_ ? virtual_memory(4 << 20) : pool_memory(RegionKind::device_coarse, 3 << 20);
     out_ = pool_memory(RegionKind::device_coarse, elements * 4);
     state_ = pool_memory(RegionKind::host_fine, elements * 4);
     index_ = pool_memory(RegionKind::device_coarse, elements * 4);
@@ -218,14 +242,14 @@ class Application {
     copy(out_, nothing.data(), nothing.size() * 4);
   }
 
-  void copy(void* to, const void* from, std::size_t size) { check(hsa().hsa_memory_copy(to, from, size), "copying"); }
+  // Device memory only; by the copy engine, because newer runtimes' hsa_memory_copy knows no virtual-memory allocations.
+  void copy(void* to, const void* from, std::size_t size) {
+    replay::write_memory(false, number(to), std::span(static_cast<const std::byte*>(from), size));
+  }
 
   void read(const Region& region, std::span<std::byte> bytes) {
-    if (region.kind == RegionKind::registered) {
-      std::memcpy(bytes.data(), registered_host_, bytes.size());
-    } else {
-      check(hsa().hsa_memory_copy(bytes.data(), reinterpret_cast<void*>(region.address), bytes.size()), "reading");
-    }
+    const bool registered = region.kind == RegionKind::registered;
+    replay::read_memory(region.agent < 0, registered ? number(registered_host_) : region.address, bytes);
   }
 
   void launch() {
@@ -254,6 +278,7 @@ class Application {
   float* registered_host_ = nullptr;
   std::size_t kernarg_size_ = 0;
   std::uint64_t large_ = 0;
+  bool vmem_ = false;
 };
 
 // Tests edit manifests on purpose; this gives them the checksum that the reader insists on.
@@ -270,9 +295,10 @@ int main(int argc, char** argv) {
   if (argc < 3) return 2;
   int launches = 1;
   std::uint64_t large = 0;
-  bool stale = false;
+  bool stale = false, vmem = false;
   for (int i = 3; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--stale") stale = true;
+    if (std::string_view(argv[i]) == "--vmem") vmem = true;
     if (std::string_view(argv[i]) == "--launches" && i + 1 < argc) launches = std::atoi(argv[++i]);
     if (std::string_view(argv[i]) == "--large" && i + 1 < argc) large = std::strtoull(argv[++i], nullptr, 10);
   }
@@ -281,7 +307,7 @@ int main(int argc, char** argv) {
       seal(argv[2]);
       return 0;
     }
-    Application(argv[1], large).run(argv[2], launches, stale);
+    Application(argv[1], large, vmem).run(argv[2], launches, stale);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
