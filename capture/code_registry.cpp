@@ -188,6 +188,14 @@ void CodeRegistry::unloading(hsa_executable_t executable) {
   generation_.fetch_add(1, std::memory_order_acq_rel);
 }
 
+void CodeRegistry::forget_loaded() {
+  const std::lock_guard lock(mutex_);
+  by_object_.clear();
+  loads_.clear();
+  memory_readers_.clear();
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+}
+
 void CodeRegistry::memory_reader(hsa_code_object_reader_t reader, const void* bytes) {
   const std::lock_guard lock(mutex_);
   memory_readers_[reader.handle] = reinterpret_cast<std::uint64_t>(bytes);

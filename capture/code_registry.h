@@ -60,6 +60,7 @@ class CodeRegistry {
 
   void loaded(hsa_executable_t executable);     // after hsa_executable_freeze
   void unloading(hsa_executable_t executable);  // before hsa_executable_destroy
+  void forget_loaded();                         // the runtime was shut down
   void memory_reader(hsa_code_object_reader_t reader, const void* bytes);
   void reader_gone(hsa_code_object_reader_t reader);  // before its destruction
 

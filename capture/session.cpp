@@ -172,6 +172,8 @@ void Session::publish() noexcept {
 }
 
 void Session::runtime_restarted() {
+  code.forget_loaded();
+  finished_ = false;
   {
     const std::lock_guard lock(memory_mutex);
     memory.clear();
@@ -186,6 +188,7 @@ void Session::runtime_restarted() {
 }
 
 void Session::finish() noexcept {
+  if (finished_.exchange(true)) return;  // by OnUnload: nothing may be asked of the runtime any more
   try {
     if (capturer != nullptr) capturer->finish();
     if (profiler != nullptr) profiler->finish();

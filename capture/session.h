@@ -85,7 +85,7 @@ class Session {
   std::mutex publish_mutex_;
   std::filesystem::path status_path_;
   bool claimed_ = false;
-  std::atomic<bool> lost_track_{false};
+  std::atomic<bool> lost_track_{false}, finished_{false};
 };
 
 // The process's session; null when it has none, or after a fork in the child.
