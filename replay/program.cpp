@@ -24,7 +24,8 @@ struct Loaded {
 constexpr std::uint64_t page = 4096;
 
 // The runtime keeps reading the bytes after loading (the debugger's view), so they are never freed.
-Loaded load(std::vector<std::byte> bytes, hsa_agent_t agent, std::optional<Range> wanted, const std::string& what) {
+Loaded load(std::vector<std::byte> bytes, hsa_agent_t agent, std::optional<Range> wanted, const std::string& what,
+            bool is_candidate) {
   const HsaApi& api = hsa();
   auto* kept = new std::vector<std::byte>(std::move(bytes));
   hsa_code_object_reader_t reader{};
@@ -37,8 +38,14 @@ Loaded load(std::vector<std::byte> bytes, hsa_agent_t agent, std::optional<Range
   {
     std::optional<Steer> steer;
     if (wanted) steer.emplace(wanted->address, wanted->size);
-    check(api.hsa_executable_load_agent_code_object(result.executable, agent, reader, nullptr, &loaded),
-          "loading " + what);
+    const hsa_status_t status =
+        api.hsa_executable_load_agent_code_object(result.executable, agent, reader, nullptr, &loaded);
+    if (status == HSA_STATUS_ERROR_INVALID_CODE_OBJECT) {
+      fail(is_candidate ? ExitCode::bad_input : ExitCode::environment,
+           "the ROCm runtime does not accept {} ({}); it may be older than the compiler that made it", what,
+           status_text(status));
+    }
+    check(status, "loading " + what);
   }
   check(api.hsa_executable_freeze(result.executable, nullptr), "finishing the loading of " + what);
   check(api.loader.hsa_ven_amd_loader_loaded_code_object_get_info(
@@ -138,7 +145,7 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
     if (!own || !candidate) {
       const std::string what = fmt::format("code object {}", placement.code_object.substr(0, 12));
       const Loaded loaded =
-          load(reader.code_object(placement.code_object), owner, Range{placement.address, placement.size}, what);
+          load(reader.code_object(placement.code_object), owner, Range{placement.address, placement.size}, what, false);
       if (loaded.base != placement.address) {
         fail(ExitCode::environment,
              "{} cannot be placed as in the application: the runtime put it at {:#x} instead of {:#x}", what,
@@ -162,7 +169,7 @@ Program load_program(const snapshot::Reader& reader, std::size_t dispatch_index,
     const CodeImage captured = read_code_image(captured_bytes, "the captured code object");
     check_candidate(image, dispatch, device.dispatch_agent(), candidate_name);
     const std::string what = "'" + candidate_name + "'";
-    const Loaded loaded = load(*candidate, owner, room_at(placement, image.memory_size), what);
+    const Loaded loaded = load(*candidate, owner, room_at(placement, image.memory_size), what, true);
     program.candidate = true;
     program.load_base = loaded.base;
     program.load_size = loaded.size;

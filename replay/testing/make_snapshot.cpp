@@ -40,7 +40,8 @@ std::uint64_t number(const void* pointer) { return reinterpret_cast<std::uint64_
 
 class Application {
  public:
-  Application(const std::string& code_object, std::uint64_t large_mib, bool vmem) : large_(large_mib << 20), vmem_(vmem) {
+  Application(const std::string& code_object, std::uint64_t large_mib, bool vmem)
+      : large_(large_mib << 20), vmem_(vmem) {
     const std::string text = support::read_text_file(code_object);
     const auto bytes = std::as_bytes(std::span(text));
     elf_.assign(bytes.begin(), bytes.end());
@@ -242,7 +243,8 @@ class Application {
     copy(out_, nothing.data(), nothing.size() * 4);
   }
 
-  // Device memory only; by the copy engine, because newer runtimes' hsa_memory_copy knows no virtual-memory allocations.
+  // Device memory only; by the copy engine, because newer runtimes' hsa_memory_copy knows no virtual-memory
+  // allocations.
   void copy(void* to, const void* from, std::size_t size) {
     replay::write_memory(false, number(to), std::span(static_cast<const std::byte*>(from), size));
   }
