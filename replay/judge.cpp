@@ -15,6 +15,8 @@ namespace {
 
 constexpr unsigned noise_runs_when_asked_by_failure = 3;
 constexpr unsigned warm_up_runs = 3;
+constexpr unsigned bench_sessions = 5;
+constexpr double session_patience = 1.5;
 constexpr std::size_t most_flips = 4;
 // Changed inputs can make a loop endless; how often the usual time the captured kernel may take, and the bounds of
 // that.
@@ -237,11 +239,11 @@ void bench(const Options& options, Verdict& verdict) {
     reference.code_object.reset();
     if (!reference.captured) reference.code_object = options.versus;
   }
-  WorkerProcess subject(options);
-  describe(verdict, subject);
+  auto subject = std::make_unique<WorkerProcess>(options);
+  describe(verdict, *subject);
   std::unique_ptr<WorkerProcess> other;
   if (paired) other = std::make_unique<WorkerProcess>(reference);
-  const bool checked = subject.ready().has_after;
+  const bool checked = subject->ready().has_after;
   const char* const all = checked ? "everything" : "none";
   const char* const outputs = checked ? "outputs" : "none";
 
@@ -254,25 +256,45 @@ void bench(const Options& options, Verdict& verdict) {
   if (!paired) result.first.label = subject_timing.label;
 
   // With a pair, 0 is the reference and 1 the subject; alone, 0 is the subject.
-  const auto worker_of = [&](int which) -> WorkerProcess& { return paired && which == 0 ? *other : subject; };
+  const auto worker_of = [&](int which) -> WorkerProcess& { return paired && which == 0 ? *other : *subject; };
   const auto label = [&](int which) { return paired && which == 1 ? subject_timing.label : result.first.label; };
   for (int which = 0; which <= (paired ? 1 : 0); ++which)
     timed_run(worker_of(which), options, all, label(which), verdict);
-  if (checked && options.code_object && options.changed_inputs && !agrees_on_changed_inputs(options, subject, verdict))
+  if (checked && options.code_object && options.changed_inputs && !agrees_on_changed_inputs(options, *subject, verdict))
     return;
 
+  // A process has luck of its own with caches and pages, the same in all its runs: a pair is measured in several pairs
+  // of fresh processes, equally long, and compare_paired() wants the same answer from each.
+  const unsigned sessions = paired ? bench_sessions : 1;
   StoppingRule rule;
-  rule.seconds = options.seconds;
-  if (options.iterations != 0) {
-    rule.maximum = options.iterations;
-    rule.minimum = std::min(rule.minimum, options.iterations);
-  }
-  const auto start = std::chrono::steady_clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  rule.seconds = options.seconds / sessions;
+  if (options.iterations != 0) rule.maximum = std::max<std::uint64_t>(options.iterations / sessions, 1);
+  if (options.iterations == 0) rule.maximum /= sessions;
+  rule.minimum = std::min(rule.minimum, rule.maximum);
   const auto measure = [&](int which) { return timed_run(worker_of(which), options, outputs, label(which), verdict); };
-  const Series series = measure_series(measure, paired, rule, warm_up_runs, elapsed);
-  for (int which = 0; which <= (paired ? 1 : 0); ++which)
+  Series series;
+  for (unsigned session = 0; session < sessions; ++session) {
+    if (session != 0) {
+      subject.reset();
+      other.reset();
+      if (session % 2 == 0) subject = std::make_unique<WorkerProcess>(options);
+      other = std::make_unique<WorkerProcess>(reference);
+      if (!subject) subject = std::make_unique<WorkerProcess>(options);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    const auto elapsed = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    const Series part = measure_series(measure, paired, rule, warm_up_runs, elapsed);
+    series.first.insert(series.first.end(), part.first.begin(), part.first.end());
+    series.second.insert(series.second.end(), part.second.begin(), part.second.end());
+    series.stopped_because = part.stopped_because;
+    rule.minimum = rule.maximum = part.first.size();
+    if (session == 0) rule.seconds *= session_patience;  // equal length matters more than the time
+  }
+  for (int which = 0; which <= (paired ? 1 : 0); ++which) {
     timed_run(worker_of(which), options, all, label(which), verdict);
+  }
 
   result.stopped_because = series.stopped_because;
   result.first.samples = series.first;

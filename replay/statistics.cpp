@@ -16,6 +16,22 @@ double quantile(const std::vector<double>& sorted, double q) {
   return std::lerp(sorted[below], sorted[above], position - static_cast<double>(below));
 }
 
+// Does the claim hold in every stretch of time? Neighbouring samples are not independent where other work comes and
+// goes, and then the interval is too narrow: one disturbed stretch could decide alone.
+template <typename Claim>
+bool consistent(const std::vector<double>& ratios, Claim claim) {
+  constexpr std::size_t stretches = 5;
+  if (ratios.size() < 2 * stretches) return true;
+  for (std::size_t i = 0; i < stretches; ++i) {
+    const auto begin = ratios.begin() + static_cast<std::ptrdiff_t>(i * ratios.size() / stretches);
+    const auto end = ratios.begin() + static_cast<std::ptrdiff_t>((i + 1) * ratios.size() / stretches);
+    std::vector<double> part(begin, end);
+    std::sort(part.begin(), part.end());
+    if (!claim(quantile(part, 0.5))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 const char* to_string(Answer answer) { return answer_names[static_cast<std::size_t>(answer)]; }
@@ -60,9 +76,9 @@ Comparison compare_paired(std::span<const double> first, std::span<const double>
   if (r.confidence < confidence) return result;  // too few pairs for any claim
   if (r.low >= 1 - threshold && r.high <= 1 + threshold) {
     result.answer = Answer::same;
-  } else if (r.high < 1 && r.value < 1 - threshold) {
+  } else if (r.high < 1 && r.value < 1 - threshold && consistent(ratios, [](double m) { return m < 1; })) {
     result.answer = Answer::faster;
-  } else if (r.low > 1 && r.value > 1 + threshold) {
+  } else if (r.low > 1 && r.value > 1 + threshold && consistent(ratios, [](double m) { return m > 1; })) {
     result.answer = Answer::slower;
   }
   return result;

@@ -31,7 +31,8 @@ struct Comparison {
 };
 
 // first[i] and second[i] were measured next to each other (interleaved), so that drift cancels in their ratio.
-// faster: the interval of the ratio lies below 1 and its median below 1 - threshold; slower likewise above; same: it
+// faster: the interval of the ratio lies below 1 and its median below 1 - threshold, and so say all fifths of the time;
+// slower likewise above; same: it
 // lies inside 1 +- threshold; otherwise cannot tell.
 Comparison compare_paired(std::span<const double> first, std::span<const double> second, double threshold,
                           double confidence = 0.95);
