@@ -122,12 +122,14 @@ class BadInputTest(kerncap_tests.KerncapTestCase):
     def test_application_that_fails_after_the_kernel_leaves_a_good_snapshot(self):
         result = self.capture(app=[self.app, "fail"])
         self.assert_one_sentence(result, APPLICATION, "7")
-        self.assertEqual(self.kerncap("inspect", self.output).code, DONE)
+        inspected = self.kerncap("inspect", self.output)
+        self.assertEqual(inspected.code, DONE, f"{result}\n{inspected}")
 
     def test_application_that_crashes_after_the_kernel_leaves_a_good_snapshot(self):
         result = self.capture(app=[self.app, "crash"])
         self.assert_one_sentence(result, APPLICATION, "SIGABRT")
-        self.assertEqual(self.kerncap("inspect", self.output).code, DONE)
+        inspected = self.kerncap("inspect", self.output)
+        self.assertEqual(inspected.code, DONE, f"{result}\n{inspected}")
 
     # ---- the output ----
 
