@@ -40,12 +40,6 @@ bool wait_for(hsa_signal_t signal, milliseconds longest, GiveUp&& give_up) {
   return true;
 }
 
-std::string candidates_text(const std::vector<const KernelRecord*>& candidates) {
-  std::string text;
-  for (const KernelRecord* c : candidates) text += "\n  " + (c->demangled.empty() ? c->symbol : c->demangled);
-  return text;
-}
-
 // The application's signal handlers must not run on our thread.
 template <typename Function>
 void start_thread(Function&& function) {
@@ -74,16 +68,11 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
       const std::lock_guard lock(mutex_);
       if (!decided_) {
         decided_ = true;
-        const auto candidates = session_.code.matching();
-        if (candidates.size() > 1) {
-          session_.fail(fmt::format("the pattern '{}' matches {} kernels; choose one:{}", session_.config.pattern,
-                                    candidates.size(), candidates_text(candidates)),
-                        true);
-          return false;
-        }
         if (!session_.claim()) return false;
+        chosen_ = kernel.record;
       }
-      if (!session_.matching.load()) return false;
+      // Another kernel that matches too: whoever reads the status sees both, and decides that the pattern is ambiguous.
+      if (!session_.matching.load() || kernel.record != chosen_) return false;
     }
     request.queue = &queue;
     request.kernel = &kernel;

@@ -148,6 +148,7 @@ void CodeRegistry::add_symbols(hsa_executable_t executable, hsa_agent_t agent) {
     }
     f.object.wanted = f.object.record->matches && in_wanted_code(f.object.kernel_object);
     const std::lock_guard lock(mutex_);
+    f.object.launches = &launches_.emplace_back(0);
     objects_.push_back(f.object);
     by_object_[f.object.kernel_object] = &objects_.back();
   }
@@ -235,13 +236,44 @@ std::vector<const KernelRecord*> CodeRegistry::records() const {
   return out;
 }
 
-std::vector<const KernelRecord*> CodeRegistry::matching() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<const KernelRecord*> out;
-  for (const auto& [address, object] : by_object_)
-    if (object->wanted && std::find(out.begin(), out.end(), object->record) == out.end()) out.push_back(object->record);
-  std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
+std::vector<CodeRegistry::Launched> CodeRegistry::launched(const KernelRecord& record) {
+  std::vector<const KernelObject*> objects;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const KernelObject& object : objects_)
+      if (object.record == &record && object.wanted && object.launches->load(std::memory_order_relaxed) > 0)
+        objects.push_back(&object);
+  }
+  std::vector<Launched> out;
+  for (const KernelObject* object : objects) {
+    const std::uint64_t dispatches = object->launches->load(std::memory_order_relaxed);
+    const std::string digest = objects.size() > 1 ? launched_digest(*object) : std::string();
+    const auto same = std::find_if(out.begin(), out.end(), [&](const Launched& l) { return l.digest == digest; });
+    if (same != out.end()) {
+      same->dispatches += dispatches;
+    } else {
+      out.push_back({digest, dispatches});
+    }
+  }
   return out;
+}
+
+std::string CodeRegistry::launched_digest(const KernelObject& object) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = launched_digests_.find(&object); known != launched_digests_.end()) return known->second;
+  }
+  for (const LoadedCode& load : loads()) {
+    if (load.executable != object.executable || object.kernel_object - load.base >= load.size) continue;
+    try {
+      std::string found = digest(load);
+      const std::lock_guard lock(mutex_);
+      return launched_digests_[&object] = std::move(found);
+    } catch (const std::exception&) {
+      return {};
+    }
+  }
+  return {};
 }
 
 std::string CodeRegistry::failure() const {

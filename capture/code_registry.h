@@ -34,7 +34,8 @@ struct KernelObject {
   KernelRecord* record = nullptr;
   std::uint64_t kernel_object = 0;  // what the dispatch packet names
   std::uint64_t agent = 0, executable = 0;
-  bool wanted = false;  // matches the pattern and lies in the wanted code object
+  bool wanted = false;                             // matches the pattern and lies in the wanted code object
+  std::atomic<std::uint64_t>* launches = nullptr;  // of this instance; the registry's, never null
   std::uint32_t kernarg_size = 0, group_segment_size = 0, private_segment_size = 0;
 };
 
@@ -69,7 +70,13 @@ class CodeRegistry {
 
   std::vector<LoadedCode> loads() const;
   std::vector<const KernelRecord*> records() const;
-  std::vector<const KernelRecord*> matching() const;  // those with wanted objects, of kernels that are loaded now
+  // The wanted kernels behind one symbol that were launched, one for each code object. The digest is empty when there
+  // is only one, or when the application unloaded it before anybody asked.
+  struct Launched {
+    std::string digest;
+    std::uint64_t dispatches = 0;
+  };
+  std::vector<Launched> launched(const KernelRecord& record);
   std::string failure() const;
 
   // The code object's bytes and SHA-256; throws support::Error when the application took the bytes away.
@@ -81,6 +88,7 @@ class CodeRegistry {
   void add_symbols(hsa_executable_t executable, hsa_agent_t agent);
 
   bool in_wanted_code(std::uint64_t kernel_object);
+  std::string launched_digest(const KernelObject& object);  // empty when the code is gone
 
   const Namer namer_;
   const std::string code_object_;
@@ -89,6 +97,8 @@ class CodeRegistry {
   std::deque<KernelRecord> records_;
   std::unordered_map<std::string, KernelRecord*> by_symbol_;
   std::deque<KernelObject> objects_;  // never shrinks: callbacks hold pointers
+  std::deque<std::atomic<std::uint64_t>> launches_;
+  std::unordered_map<const KernelObject*, std::string> launched_digests_;
   std::unordered_map<std::uint64_t, const KernelObject*> by_object_;
   std::vector<LoadedCode> loads_;
   std::unordered_map<std::uint64_t, std::uint64_t> memory_readers_;

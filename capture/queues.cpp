@@ -99,6 +99,7 @@ class Rewriter {
     const KernelObject* kernel = known_kernel(session_, queue_, packet.kernel_object);
     if (kernel == nullptr) return false;
     kernel->record->dispatches.fetch_add(1, std::memory_order_relaxed);
+    kernel->launches->fetch_add(1, std::memory_order_relaxed);
     const std::uint64_t kernel_index =
         kernel->wanted ? kernel->record->wanted.fetch_add(1, std::memory_order_relaxed) : 0;
     if (session_.profiler != nullptr) {

@@ -102,13 +102,12 @@ bool Session::claim() {
   return false;
 }
 
-void Session::fail(const std::string& reason, bool ambiguous) noexcept {
+void Session::fail(const std::string& reason) noexcept {
   matching = false;
   try {
     update_status([&](Status& s) {
       s.state = StatusState::failed;
       s.reason = reason;
-      s.ambiguous = ambiguous;
     });
   } catch (...) {
   }
@@ -143,7 +142,7 @@ void Session::publish() noexcept {
     if (profiler != nullptr) {
       profiler->fill(status);
     } else {
-      std::size_t idle = 0;
+      std::size_t idle = 0, launched_matches = 0;
       for (const KernelRecord* record : code.records()) {
         KernelStatus k;
         k.dispatches = record->dispatches.load(std::memory_order_relaxed);
@@ -151,8 +150,20 @@ void Session::publish() noexcept {
         if (k.dispatches == 0 && !k.matches && ++idle > most_idle_kernels) continue;
         k.symbol = record->symbol;
         k.demangled = record->demangled;
-        status.kernels.push_back(std::move(k));
+        const auto launched = k.matches ? code.launched(*record) : std::vector<CodeRegistry::Launched>();
+        if (launched.empty()) {
+          k.matches = k.matches && k.dispatches == 0;  // launched, but not from the wanted code object
+          status.kernels.push_back(std::move(k));
+          continue;
+        }
+        for (const CodeRegistry::Launched& one : launched) {
+          k.code_object = one.digest;
+          k.dispatches = one.dispatches;
+          status.kernels.push_back(k);
+        }
+        launched_matches += launched.size();
       }
+      status.ambiguous = launched_matches > 1;
     }
     if (const std::string failure = code.failure(); !failure.empty()) {
       status.notes.push_back(failure);

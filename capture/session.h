@@ -66,8 +66,7 @@ class Session {
     }
     publish();
   }
-  void fail(const std::string& reason,
-            bool ambiguous = false) noexcept;  // no capture from now on; the application runs on
+  void fail(const std::string& reason) noexcept;  // no capture from now on; the application runs on
   void lose_track() noexcept;  // a range or kernel could not be remembered: nothing may be captured any more
   void note(const std::string& text) noexcept;
   void publish() noexcept;

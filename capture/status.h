@@ -48,7 +48,7 @@ struct Status {
   std::vector<std::string> command_line;
   StatusState state = StatusState::armed;
   std::string reason;
-  bool ambiguous = false;               // failed because several kernels match: those with `matches`
+  bool ambiguous = false;               // several launched kernels match (those with `matches`): the first was captured
   std::string snapshot;                 // when captured
   std::vector<std::uint64_t> captured;  // the kernel's dispatch numbers in it, from 0
   std::uint64_t bytes_done = 0, bytes_total = 0;

@@ -111,13 +111,15 @@ std::string how_to_choose(const std::vector<const KernelStatus*>& matching) {
   return text;
 }
 
+[[noreturn]] void refuse_ambiguity(const std::vector<Status>& statuses, const CaptureOptions& options) {
+  const auto launched = kernels_where(statuses, [](const KernelStatus& k) { return k.matches && k.dispatches > 0; });
+  fail(ExitCode::answer_is_no, "'{}' matches several kernels that were launched: {}; {}", options.kernel,
+       list_of(launched), how_to_choose(launched));
+}
+
 [[noreturn]] void explain_missing_snapshot(const CapturedRun& run, const CaptureOptions& options) {
-  for (const Status& status : run.statuses) {
-    if (status.state == StatusState::failed && status.ambiguous) {
-      const auto matching = kernels_where(run.statuses, [](const KernelStatus& k) { return k.matches; });
-      fail(ExitCode::answer_is_no, "'{}' matches several kernels: {}; {}", options.kernel, list_of(matching),
-           how_to_choose(matching));
-    }
+  if (std::any_of(run.statuses.begin(), run.statuses.end(), [](const Status& s) { return s.ambiguous; })) {
+    refuse_ambiguity(run.statuses, options);
   }
   if (!run.application.succeeded()) {
     fail(ExitCode::application_failed, "the application ended with {} before a dispatch of '{}' was captured",
@@ -213,24 +215,28 @@ CaptureOutcome take_snapshot(const Program& program, const std::string& command,
   config.pattern = options.kernel;
   config.code_object = options.code_object;
   config.dispatches = capture::DispatchList::parse(options.dispatches);
-  config.output = fs::absolute(output).lexically_normal();
-  if (!config.output.has_filename()) config.output = config.output.parent_path();
-  config.replace = replace;
-  config.max_bytes = options.max_bytes;
-  config.process = options.process;
-  if (!replace && fs::exists(fs::symlink_status(config.output))) {
-    fail(ExitCode::usage, "'{}' exists already; choose another name or pass --force to replace it",
-         config.output.string());
+  fs::path wanted = fs::absolute(output).lexically_normal();
+  if (!wanted.has_filename()) wanted = wanted.parent_path();
+  if (!replace && fs::exists(fs::symlink_status(wanted))) {
+    fail(ExitCode::usage, "'{}' exists already; choose another name or pass --force to replace it", wanted.string());
   }
-  if (const fs::path parent = config.output.parent_path();
-      !fs::is_directory(parent) || ::access(parent.c_str(), W_OK) != 0) {
+  if (const fs::path parent = wanted.parent_path(); !fs::is_directory(parent) || ::access(parent.c_str(), W_OK) != 0) {
     fail(ExitCode::environment, "cannot write into '{}': {}", parent.string(),
          fs::is_directory(parent) ? "permission denied" : "it is not a folder");
   }
+  // Beside the wanted name, and gone with everything in it when the run gave no snapshot: the library cannot clean up
+  // after an application that was killed, nor can it know before the end that a second kernel matches.
+  const support::AtomicFolder staging(wanted.parent_path() / (wanted.filename().string() + ".capture"), true);
+  config.output = staging.path() / "snapshot.kcap";
+  config.max_bytes = options.max_bytes;
+  config.process = options.process;
   CapturedRun run =
       run_captured(program, config, application, device_environment(options.devices, program.settings, {"gfx90a"}));
   for (Status& status : run.statuses) {
-    if (status.state == StatusState::captured) return {status.snapshot, std::move(status), run.application};
+    if (status.state != StatusState::captured) continue;
+    if (status.ambiguous) refuse_ambiguity({status}, options);
+    support::put_in_place(config.output, wanted, replace);
+    return {wanted, std::move(status), run.application};
   }
   explain_missing_snapshot(run, options);
 }

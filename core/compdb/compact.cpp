@@ -109,7 +109,11 @@ CompactReport compact(const fs::path& folder) {
   const std::vector<Record> kept = newest_records(std::move(all), nullptr);
   report.records_after = kept.size();
 
+  if (inputs.empty() && kept.empty())
+    return report;  // nothing was recorded yet: there may not even be a folder of logs
   std::set<std::string> used_blobs;
+  std::error_code ignored;
+  fs::create_directory(folder / log_folder, ignored);  // all records may lie in fragments; writing says what is wrong
   support::AtomicFile compacted(sealed_name(folder / log_folder), 0644);
   for (const Record& record : kept) {
     const std::string frame = make_frame(FrameType::record, encode_record(record));

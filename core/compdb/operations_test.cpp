@@ -236,6 +236,14 @@ TEST_F(Operations, compaction_keeps_what_counts_and_drops_the_rest) {
   EXPECT_EQ(compact(folder()).records_after, 3U);
 }
 
+TEST_F(Operations, compaction_of_a_database_without_records_does_nothing) {
+  const CompactReport report = compact(folder());
+  EXPECT_EQ(report.records_before, 0u);
+  EXPECT_EQ(report.records_after, 0u);
+  append(unit("later", 1));
+  EXPECT_THAT(Database(folder()).records(), SizeIs(1));
+}
+
 TEST_F(Operations, compaction_while_writers_write_loses_nothing) {
   constexpr int writers = 4, each = 300;
   std::vector<pid_t> children;

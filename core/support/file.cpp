@@ -100,21 +100,25 @@ AtomicFolder::~AtomicFolder() {
 }
 
 void AtomicFolder::commit() {
+  put_in_place(temporary_, final_, replace_);
+  committed_ = true;
+}
+
+void put_in_place(const std::filesystem::path& from, const std::filesystem::path& to, bool replace) {
   const auto rename_with = [&](unsigned flags) {
-    return ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, final_.c_str(), flags) == 0;
+    return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0;
   };
-  if (rename_with(RENAME_NOREPLACE)) {
-    committed_ = true;
-  } else if (errno == EEXIST && replace_ && rename_with(RENAME_EXCHANGE)) {
-    committed_ = true;
+  if (!rename_with(RENAME_NOREPLACE)) {
+    if (errno == EEXIST && !replace) {
+      fail(ExitCode::usage, "'{}' exists already; choose another name or pass --force to replace it", to.string());
+    }
+    if (errno != EEXIST || !rename_with(RENAME_EXCHANGE)) {
+      fail(ExitCode::environment, "cannot put '{}' in place: {}", to.string(), std::strerror(errno));
+    }
     std::error_code ignored;
-    std::filesystem::remove_all(temporary_, ignored);  // now the old content
-  } else if (errno == EEXIST) {
-    fail(ExitCode::usage, "'{}' exists already; choose another name or pass --force to replace it", final_.string());
-  } else {
-    fail(ExitCode::environment, "cannot put '{}' in place: {}", final_.string(), std::strerror(errno));
+    std::filesystem::remove_all(from, ignored);  // now the old content
   }
-  sync_folder(final_.parent_path());
+  sync_folder(to.parent_path());
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) {

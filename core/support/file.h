@@ -54,6 +54,10 @@ class AtomicFolder {
   bool replace_ = false, committed_ = false;
 };
 
+// Gives the finished file or folder `from` the name `to` (same file system). With `replace`, what had the name is
+// exchanged for it and removed only afterwards; without it, Error{usage} when the name is taken.
+void put_in_place(const std::filesystem::path& from, const std::filesystem::path& to, bool replace);
+
 // A read-only mapping of a whole file; empty files map to an empty span. Throws Error{bad_input} when unreadable.
 class MappedFile {
  public:

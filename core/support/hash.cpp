@@ -1,7 +1,8 @@
 #include "core/support/hash.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
+#define OPENSSL_SUPPRESS_DEPRECATED  // see Sha256
+#include <openssl/sha.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -14,21 +15,18 @@
 namespace kerncap::support {
 namespace {
 
+// OpenSSL's low-level interface on purpose: it has no state outside its context, while EVP's lives in tables that
+// OpenSSL takes down by an exit handler of its own, and the capture library still hashes while a process exits.
 class Sha256 {
  public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
-      fail(ExitCode::environment, "OpenSSL offers no SHA-256 on this machine");
-    }
-  }
-  void update(const void* data, std::size_t size) { EVP_DigestUpdate(context_.get(), data, size); }
+  Sha256() { SHA256_Init(&context_); }
+  void update(const void* data, std::size_t size) { SHA256_Update(&context_, data, size); }
   std::string hex() {
-    std::array<unsigned char, 32> digest{};
-    unsigned size = 0;
-    EVP_DigestFinal_ex(context_.get(), digest.data(), &size);
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+    SHA256_Final(digest.data(), &context_);
     static constexpr char digits[] = "0123456789abcdef";
     std::string result;
-    result.reserve(64);
+    result.reserve(2 * digest.size());
     for (const unsigned char byte : digest) {
       result += digits[byte >> 4];
       result += digits[byte & 15];
@@ -37,7 +35,7 @@ class Sha256 {
   }
 
  private:
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
+  SHA256_CTX context_{};
 };
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "core/support/hash.h"
 
 #include <gtest/gtest.h>
+#include <openssl/crypto.h>
+
+#include <cstdlib>
 
 #include "core/support/error.h"
 #include "core/support/file.h"
@@ -12,6 +15,16 @@ namespace {
 TEST(Sha256, AgreesWithThePublishedVectors) {
   EXPECT_EQ(sha256_hex(bytes_of("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sha256_hex({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Sha256, StillWorksInExitHandlersThatRunAfterOpenSslHasGone) {
+  EXPECT_EXIT(
+      {
+        std::atexit([] { std::_Exit(sha256_hex(bytes_of("abc")).starts_with("ba7816bf") ? 0 : 1); });
+        ::OPENSSL_init_crypto(0, nullptr);  // registers OpenSSL's own exit handler after ours: it runs before
+        std::exit(2);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Sha256, OfAFileEqualsThatOfItsBytes) {

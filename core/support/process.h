@@ -10,7 +10,12 @@
 
 namespace kerncap::support {
 
-enum class Stream { inherit, capture, null, standard_error };  // the last: standard output goes where standard error goes
+enum class Stream {
+  inherit,
+  capture,
+  null,
+  standard_error,  // standard output goes where standard error goes
+};
 
 struct Command {
   std::vector<std::string> argv;                                  // argv[0] is looked up on PATH when it has no slash

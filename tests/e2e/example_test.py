@@ -99,7 +99,21 @@ class ExampleTest(kerncap_tests.KerncapTestCase):
         self.assertEqual(text.code, NO, str(text))
         self.assertIn(verdict["first_difference"]["what"], text.out, str(text))
 
-    def test_5_moved_and_alone_it_still_builds_and_validates(self):
+    def test_5_two_kernels_of_one_symbol_are_told_apart_by_their_code_objects(self):
+        if self.case.name != "spmv.apply_damping":
+            self.skipTest("this kernel's symbol is in one code object only")
+        output = self.scratch / "both.kcap"
+        command = ["capture", *gpu_options(), "-k", self.case.kernel, "-o", output]
+        application = ["--", self.build / self.case.example]  # runs both methods
+        refused = self.kerncap(*command, *application)
+        self.assert_one_sentence(refused, NO, "--code-object", self.captured[:12])
+        self.assertFalse(output.exists())
+        chosen = self.kerncap(*command, "--code-object", self.captured[:12], *application)
+        self.assertEqual(chosen.code, DONE, str(chosen))
+        manifest = json.loads((output / "manifest.json").read_text())
+        self.assertEqual(manifest["dispatches"][0]["code_object"], self.captured)
+
+    def test_6_moved_and_alone_it_still_builds_and_validates(self):
         moved = self.scratch / "elsewhere" / "moved project"
         moved.parent.mkdir()
         shutil.rmtree(self.project / "build", ignore_errors=True)
