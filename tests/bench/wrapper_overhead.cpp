@@ -3,10 +3,11 @@
 // less than wall time on a machine that does other things; wall time is printed beside it. The verdict is the median of
 // the per-round ratios.
 //
-//   wrapper_overhead [UNITS] [ROUNDS] [JOBS]
+//   wrapper_overhead [UNITS] [ROUNDS] [JOBS] [KIND]      KIND: a part of a kind's name, e.g. C++
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -120,6 +121,7 @@ void compare(const Kind& kind, const std::vector<Variant>& variants, unsigned un
   }
   const compdb::Statistics statistics = compdb::Database(database).statistics();
   if (statistics.records != 0) fmt::print("stored: {} bytes a record\n", statistics.bytes / statistics.records);
+  std::fflush(stdout);  // a later kind may run into somebody's time limit
 }
 
 }  // namespace
