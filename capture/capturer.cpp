@@ -66,8 +66,7 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
   try {
     {
       const std::lock_guard lock(mutex_);
-      if (!decided_) {
-        decided_ = true;
+      if (chosen_ == nullptr) {
         if (!session_.claim()) return false;
         chosen_ = kernel.record;
       }

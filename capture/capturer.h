@@ -74,7 +74,7 @@ class Capturer {
   mutable std::mutex mutex_;  // everything below
   std::condition_variable work_, idle_;
   std::deque<Request> queue_;
-  bool busy_ = false, started_ = false, decided_ = false;
+  bool busy_ = false, started_ = false;
   const KernelRecord* chosen_ = nullptr;  // the first kernel of which a dispatch was taken
   std::uint64_t epoch_ = 0;
   Gate gate_;
