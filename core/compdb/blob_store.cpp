@@ -11,7 +11,7 @@
 
 #include "core/compdb/file_system.h"
 #include "core/compdb/log_writer.h"
-#include "core/compdb/sha256.h"
+#include "core/support/sha256.h"
 
 namespace kerncap::compdb {
 namespace {
@@ -53,7 +53,7 @@ int archive_sources(const std::string& folder, std::vector<SourceFile>& files) {
   std::string content;
   for (SourceFile& file : files) {
     if (file.system || !read_file(file.path, largest_source, content) || hash_bytes(content) != file.hash) continue;
-    const std::string digest = sha256_hex(content);
+    const std::string digest = support::sha256_hex(content);
     const int error = store(blobs, digest, content);
     if (error == 0) file.digest = digest;
     if (failure == 0) failure = error;

@@ -5,7 +5,8 @@ set(KERNCAP_SNAPSHOT_STANDALONE_SOURCES
   core/snapshot/reader.cpp
   core/support/file.cpp
   core/support/hash.cpp
-  core/support/json.cpp)
+  core/support/json.cpp
+  core/support/sha256.cpp)
 set(KERNCAP_SNAPSHOT_STANDALONE_HEADERS
   core/codeobject/kernel.h
   core/snapshot/layout.h
@@ -14,4 +15,5 @@ set(KERNCAP_SNAPSHOT_STANDALONE_HEADERS
   core/support/error.h
   core/support/file.h
   core/support/hash.h
-  core/support/json.h)
+  core/support/json.h
+  core/support/sha256.h)

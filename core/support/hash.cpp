@@ -1,8 +1,6 @@
 #include "core/support/hash.h"
 
 #include <fcntl.h>
-#define OPENSSL_SUPPRESS_DEPRECATED  // see Sha256
-#include <openssl/sha.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -11,34 +9,9 @@
 #include <vector>
 
 #include "core/support/error.h"
+#include "core/support/sha256.h"
 
 namespace kerncap::support {
-namespace {
-
-// OpenSSL's low-level interface on purpose: it has no state outside its context, while EVP's lives in tables that
-// OpenSSL takes down by an exit handler of its own, and the capture library still hashes while a process exits.
-class Sha256 {
- public:
-  Sha256() { SHA256_Init(&context_); }
-  void update(const void* data, std::size_t size) { SHA256_Update(&context_, data, size); }
-  std::string hex() {
-    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-    SHA256_Final(digest.data(), &context_);
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string result;
-    result.reserve(2 * digest.size());
-    for (const unsigned char byte : digest) {
-      result += digits[byte >> 4];
-      result += digits[byte & 15];
-    }
-    return result;
-  }
-
- private:
-  SHA256_CTX context_{};
-};
-
-}  // namespace
 
 std::string sha256_hex(Bytes data) {
   Sha256 hash;
