@@ -48,5 +48,6 @@ void add_validate(Program& program);
 void add_bench(Program& program);
 void add_softgpu(Program& program);
 void add_completion(Program& program);
+void add_manual(Program& program);
 
 }  // namespace kerncap::cli

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import kerncap_tests
 from kerncap_tests import DONE, ENVIRONMENT, NO, USAGE, gpu_options
 
 COMMANDS = ("doctor", "build", "db", "profile", "capture", "inspect", "emit", "extract", "pack", "unpack", "replay", "validate", "bench",
-            "softgpu", "completion")
+            "softgpu", "completion", "manual")
 
 
 class CommandLineTest(kerncap_tests.KerncapTestCase):
@@ -66,6 +67,22 @@ class CommandLineTest(kerncap_tests.KerncapTestCase):
         self.assertIn("--dispatch", complete("capture", "--di"))
         self.assertIn("stats", complete("db", "st"))
         self.assertEqual(complete("capture", "--", "--di"), [])
+
+    def test_manual_pages_are_clean_and_teach_what_help_does(self):
+        folder = self.scratch / "man1"
+        self.assertEqual(self.kerncap("manual", "--folder", folder).code, DONE)
+        self.assertEqual({page.name for page in folder.iterdir()}, {"kerncap.1", *(f"kerncap-{name}.1" for name in COMMANDS)})
+        for command in COMMANDS:
+            page = folder / f"kerncap-{command}.1"
+            self.assertEqual(self.kerncap("manual", command).out, page.read_text())
+            if shutil.which("groff"):
+                text = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-P-cbou", page], text=True, capture_output=True)
+                self.assertEqual((text.returncode, text.stderr), (0, ""), command)
+                flags = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", self.kerncap(command, "--help").out.split("Examples:")[0]))
+                # groff may hyphenate in running text, never in a flag of the list of options.
+                for flag in flags - {"--help", "--help-all"}:
+                    self.assertIn(flag, text.stdout.replace("\u2010\n", ""), command)
+        self.assert_one_sentence(self.kerncap("manual", "nothing"), USAGE, "nothing")
 
     def test_exit_code_and_output_of_a_program_on_the_software_gpu_are_its_own(self):
         result = self.kerncap("softgpu", "--", "sh", "-c", "echo out; echo err >&2; exit 42")
