@@ -7,7 +7,10 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <ctime>
 
+#include "softgpu/control.h"
+#include "softgpu/counter_clock.h"
 #include "softgpu/gpu_access.h"
 #include "softgpu/report.h"
 
@@ -69,7 +72,10 @@ Progress AqlQueue::advance(std::uint64_t instructions) noexcept {
     }
     running = running_;
   }
+  const bool alone = running->request.seed != 0;
+  if (alone && running->busy.exchange(true)) return Progress::waiting;
   const DispatchStatus status = running->dispatch->advance(instructions);
+  if (alone) running->busy.store(false);
   if (status == DispatchStatus::running) return Progress::kernel;
   if (status == DispatchStatus::idle) return Progress::waiting;
 
@@ -219,7 +225,8 @@ AqlQueue::Step AqlQueue::start(std::uint64_t address, const std::byte* packet, s
   request.dispatch_id = index;
   request.memory = &device_.memory;
   request.host = this;
-  request.seed = options_.seed;
+  request.seed = controls().seed;
+  request.poison = controls().poison;
   running->start = gpu_ticks();
   running->dispatch = instructions->start(request);
   running_ = std::move(running);
@@ -243,7 +250,15 @@ void AqlQueue::retire(std::byte* packet, std::uint64_t index, std::uint64_t star
 }
 
 void AqlQueue::finish(Running& running, DispatchStatus status) noexcept {
-  const std::uint64_t end = gpu_ticks();
+  std::uint64_t end = gpu_ticks();
+  if (controls().counter_clock) {
+    end = running.start + counted_nanoseconds(running.dispatch->counters()) / (1'000'000'000 / gpu_clock_hertz);
+    // Time stamps must not lie in the future: who sees the signal may look at the clock.
+    while (gpu_ticks() < end) {
+      const timespec moment{0, 20'000};
+      ::nanosleep(&moment, nullptr);
+    }
+  }
   if (options_.counters) print_counters(running, end);
   if (status != DispatchStatus::done) {
     const DispatchError error = running.dispatch->error();

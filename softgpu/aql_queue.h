@@ -9,8 +9,7 @@
 namespace kerncap::softgpu {
 
 struct AqlOptions {
-  std::uint64_t seed = 0;  // passed to every dispatch
-  bool counters = false;   // one JSON line on standard error per dispatch
+  bool counters = false;  // one JSON line on standard error per dispatch
 };
 
 class AqlQueue : public Queue, private DispatchHost {
@@ -26,6 +25,7 @@ class AqlQueue : public Queue, private DispatchHost {
     std::unique_ptr<Dispatch> dispatch;
     DispatchRequest request;
     std::uint64_t start = 0;
+    std::atomic<bool> busy{false};  // with a seed, one thread at a time: else its order could not be reproduced
   };
   enum class Step { next, wait, running, stopped };
 

@@ -92,6 +92,9 @@ Configuration read_configuration(EnvironmentLookup lookup) {
   }
   const unsigned cores = cores_of_this_process();
   result.seed = parse_number(lookup("KERNCAP_SOFTGPU_SEED"), 0);
+  result.poison = parse_number(lookup("KERNCAP_SOFTGPU_POISON"), 0);
+  const char* clock = lookup("KERNCAP_SOFTGPU_CLOCK");
+  result.counter_clock = clock != nullptr && std::string(clock) == "counters";
   // An order can be reproduced only when one thread does everything.
   result.threads = static_cast<unsigned>(parse_number(lookup("KERNCAP_SOFTGPU_THREADS"), result.seed != 0 ? 1 : cores));
   if (result.threads == 0) result.threads = cores;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "softgpu/control.h"
 #include "softgpu/kfd_abi.h"
 #include "softgpu/report.h"
 #include "softgpu/system_calls.h"
@@ -39,6 +40,9 @@ Driver* Driver::get() {
   Driver* known = the_driver.load(std::memory_order_acquire);
   if (known == nullptr) {
     Configuration configuration = read_configuration([](const char* name) -> const char* { return std::getenv(name); });
+    controls().counter_clock = configuration.counter_clock;
+    controls().seed = configuration.seed;
+    controls().poison = configuration.poison;
     if (!configuration.problem.empty() && !problem_told.exchange(true)) report(configuration.problem);
     auto* made = new Driver(std::move(configuration));
     if (the_driver.compare_exchange_strong(known, made)) {

@@ -1,8 +1,8 @@
 // The seam between the two halves of the software GPU.
 //
 // The kernel ABI half (libkerncap-softgpu.so: ioctls, queues, memory, events) knows packets but no instruction; the
-// instruction-set half (libkerncap-softgpu-isa.so, loaded with RTLD_LOCAL when the first kernel is dispatched, because
-// it brings LLVM along) knows instructions but no queue. They meet in this header only.
+// instruction-set half (libkerncap-softgpu-isa.so, loaded with RTLD_LOCAL with the first compute queue, because it brings
+// LLVM along) knows instructions but no queue. They meet in this header only.
 //
 // Thread-safety: InstructionSet may be used by many threads. Dispatch::advance() may be called by several engine
 // threads at the same time: each call takes some runnable workgroup, runs it for about `instructions` wave instructions
@@ -41,6 +41,8 @@ struct DispatchRequest {
   AddressSpace* memory = nullptr;         // outlives the dispatch
   DispatchHost* host = nullptr;           // outlives the dispatch
   std::uint64_t seed = 0;                 // scheduling order of workgroups and waves; 0: natural order
+  bool count_details = false;             // LDS bank conflicts, which cost time to count
+  std::uint64_t poison = 0;               // what registers, LDS and scratch hold at the start; 0: zeros
 };
 
 enum class DispatchStatus {
@@ -62,9 +64,20 @@ struct DispatchError {
   std::string message;  // one sentence: kernel, program counter, instruction, what went wrong
 };
 
+// Kinds of memory in DispatchCounters::memory. What flat instructions do counts as global memory.
+enum class Traffic : unsigned { global, private_memory, lds, scalar };
+inline constexpr std::size_t traffic_kinds = 4;
+struct MemoryTraffic {
+  std::uint64_t bytes_read = 0, bytes_written = 0;
+};
+
 struct DispatchCounters {
   std::uint64_t wave_instructions = 0, valu = 0, salu = 0, vmem = 0, smem = 0, lds = 0, branches = 0;
-  std::uint64_t bytes_read = 0, bytes_written = 0;
+  std::uint64_t matrix = 0;                                // MFMA and WMMA, which `valu` counts too
+  std::uint64_t bytes_read = 0, bytes_written = 0;         // global and private memory, scalar loads
+  std::array<MemoryTraffic, traffic_kinds> memory{};       // by Traffic
+  std::uint64_t partial_valu = 0, inactive_lanes = 0;      // vector instructions with lanes off, and how many lanes
+  std::uint64_t lds_bank_conflicts = 0;                    // extra passes over the 32 banks, with count_details only
   std::uint64_t workgroups = 0, waves = 0;
 };
 
@@ -90,7 +103,7 @@ class InstructionSet {
 // The entry point of libkerncap-softgpu-isa.so; `version` must equal isa_interface_version. `processor` is a target
 // such as "gfx90a". Returns nullptr and sets *error (a static string) when the processor is unknown. The caller owns
 // the result.
-inline constexpr unsigned isa_interface_version = 1;
+inline constexpr unsigned isa_interface_version = 2;
 inline constexpr const char* isa_entry_point = "kerncap_softgpu_isa";
 using IsaEntryPoint = InstructionSet* (*)(unsigned version, const char* processor, const char** error);
 

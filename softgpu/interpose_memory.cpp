@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "softgpu/buffer.h"
+#include "softgpu/control.h"
 #include "softgpu/descriptors.h"
 #include "softgpu/interpose.h"
 #include "softgpu/kfd_abi.h"
@@ -87,6 +88,10 @@ KERNCAP_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
   if (result >= 0) return 0;
   errno = -result;
   return -1;
+}
+
+KERNCAP_EXPORT int kerncap_softgpu_control(const kerncap::softgpu::Control* wanted) noexcept {
+  return kerncap::softgpu::set_controls(wanted);
 }
 
 KERNCAP_EXPORT void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) noexcept {

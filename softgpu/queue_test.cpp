@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "softgpu/aql_queue.h"
+#include "softgpu/control.h"
+#include "softgpu/counter_clock.h"
 #include "softgpu/engine.h"
 #include "softgpu/sdma_queue.h"
 
@@ -72,6 +74,10 @@ struct alignas(4096) Memory {
 
 class QueueTest : public ::testing::Test {
  protected:
+  ~QueueTest() override {
+    const Control usual;
+    set_controls(&usual);
+  }
   QueueTest() {
     device.gpu_id = 9;
     device.architecture = find_architecture("gfx90a");
@@ -145,6 +151,37 @@ class QueueTest : public ::testing::Test {
   std::uint32_t queue_event = 0, memory_event = 0;
 };
 
+// The fake's counters are zero: what is left is the launch itself.
+TEST_F(QueueTest, TheCounterClockSaysTheSameEachTime) {
+  Control wanted;
+  wanted.counter_clock = 1;
+  ASSERT_EQ(set_controls(&wanted), 0);
+  AqlQueue queue(device, events, description, {});
+  for (unsigned i = 0; i < 3; ++i) {
+    auto dispatch = kernel();
+    dispatch.completion_signal.handle = signal_address(i);
+    submit(dispatch, HSA_PACKET_TYPE_KERNEL_DISPATCH);
+    run(queue);
+    EXPECT_EQ(signal(i).end_ts - signal(i).start_ts, counted_nanoseconds({}) / 10) << i;
+    EXPECT_LE(signal(i).end_ts, gpu_ticks());
+  }
+}
+
+TEST(CounterClock, MoreInstructionsTakeMoreTime) {
+  DispatchCounters counters;
+  counters.valu = 1'000'000;
+  const std::uint64_t before = counted_nanoseconds(counters);
+  counters.valu += 30'000;
+  EXPECT_NEAR(static_cast<double>(counted_nanoseconds(counters)) / static_cast<double>(before), 1.03, 0.001);
+}
+
+TEST(Controls, AStructureOfAnotherSizeIsRefused) {
+  Control wanted;
+  wanted.size = 8;
+  EXPECT_EQ(set_controls(&wanted), -1);
+  EXPECT_EQ(set_controls(nullptr), -1);
+}
+
 TEST_F(QueueTest, NothingHappensBeforeTheDoorbellRings) {
   AqlQueue queue(device, events, description, {});
   const std::uint64_t index = submit(kernel(), HSA_PACKET_TYPE_KERNEL_DISPATCH, false);
@@ -156,7 +193,11 @@ TEST_F(QueueTest, NothingHappensBeforeTheDoorbellRings) {
 }
 
 TEST_F(QueueTest, AKernelGetsItsPacketAndCompletesItsSignal) {
-  AqlQueue queue(device, events, description, {.seed = 5});
+  Control wanted;
+  wanted.seed = 5;
+  wanted.poison = 6;
+  ASSERT_EQ(set_controls(&wanted), 0);
+  AqlQueue queue(device, events, description, {});
   std::uint32_t event = 0, slot = 0;
   events.create(KFD_IOC_EVENT_SIGNAL, true, &event, &slot);
   signal(0).value = 1;
@@ -181,6 +222,7 @@ TEST_F(QueueTest, AKernelGetsItsPacketAndCompletesItsSignal) {
   EXPECT_EQ(request.packet_address, gpu_base);
   EXPECT_EQ(request.queue_address, gpu_base + 0x1000);
   EXPECT_EQ(request.seed, 5u);
+  EXPECT_EQ(request.poison, 6u);
   EXPECT_EQ(request.packet.kernel_object, gpu_base + 0x8000);
 }
 

@@ -9,8 +9,10 @@
 namespace kerncap::softgpu::isa {
 namespace {
 
-constexpr u64 wave_slice = 4096;           // instructions before another wave of the workgroup has its turn
-constexpr u64 group_slice = 65536;         // ... and before another workgroup has
+constexpr u64 wave_slice = 4096;        // instructions before another wave of the workgroup has its turn
+constexpr u64 group_slice = 65536;      // ... and before another workgroup has
+constexpr u64 seeded_wave_slice = 256;  // the same with a seed: at most, by chance
+constexpr u64 seeded_group_slice = 2048;
 constexpr u64 resident_waves = 4096;       // upper bound of started waves, as on a large GPU
 constexpr u32 default_host_mode = 0x1f80;  // MXCSR: round to nearest, denormals kept, exceptions masked
 
@@ -26,6 +28,29 @@ class HostModeScope {
  private:
   unsigned saved_;
 };
+
+// splitmix64: the next number of a sequence.
+u64 next_random(u64& state) {
+  u64 x = state += 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+// With a seed: another order within stretches of the grid. Hardware starts workgroups in order, so that one may wait
+// for an earlier one; how far a later one gets before it is not promised.
+u64 shuffled(u64 number, u64 total, u64 seed) {
+  constexpr u64 stretch = 16;
+  const u64 base = number / stretch * stretch, size = std::min(stretch, total - base);
+  u64 state = seed ^ base * 0xd1342543de82ef95;
+  std::array<u64, stretch> order{};
+  for (u64 i = 0; i < size; ++i) {
+    const u64 j = next_random(state) % (i + 1);
+    order[i] = order[j];
+    order[j] = i;
+  }
+  return base + order[number - base];
+}
 
 u64 run_wave(Wave& w, u64 budget) {
   const Operation* op = w.next;
@@ -160,6 +185,7 @@ RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& t
   state_.target = &target;
   state_.pool = &pool;
   state_.random.seed(request.seed);
+  if (request.seed != 0) state_.wanted_resident = 2 + state_.random() % 15;  // workgroups overlap from the start
   const auto& packet = request.packet;
   const auto refuse = [&](std::string why) {
     DispatchError error;
@@ -248,7 +274,13 @@ std::unique_ptr<Workgroup> RunningDispatch::take(bool& none_left) {
     ++state_.running;
     ++state_.resident;
   }
-  return make_workgroup(state_, number);
+  const u64 seed = state_.request.seed;
+  auto group = make_workgroup(state_, seed == 0 ? number : shuffled(number, state_.total_groups, seed));
+  if (seed != 0) {
+    group->random = seed ^ (number + 1) * 0x9fb21c651e98df25;
+    group->cursor = static_cast<unsigned>(next_random(group->random) % group->waves.size());
+  }
+  return group;
 }
 
 void RunningDispatch::give_back(std::unique_ptr<Workgroup> group) {
@@ -281,7 +313,8 @@ u64 RunningDispatch::run_slice(Workgroup& group, Engine& engine, u64 budget) {
       if (w.state != WaveState::ready) continue;
       w.engine = &engine;
       w.yielded = false;
-      used += run_wave(w, std::min(wave_slice, budget - used));
+      const u64 slice = group.random == 0 ? wave_slice : 1 + next_random(group.random) % seeded_wave_slice;
+      used += run_wave(w, std::min(slice, budget - used));
       progress |= !w.yielded;
       if (w.state == WaveState::failed) return used;
       if (w.state == WaveState::done) --group.live;
@@ -312,7 +345,8 @@ DispatchStatus RunningDispatch::advance(std::uint64_t instructions) noexcept {
         idle = true;
         break;
       }
-      used += run_slice(*group, *engine, std::min(group_slice, std::max<u64>(instructions - used, 1)));
+      const u64 slice = group->random == 0 ? group_slice : 1 + next_random(group->random) % seeded_group_slice;
+      used += run_slice(*group, *engine, std::min(slice, std::max<u64>(instructions - used, 1)));
       give_back(std::move(group));
     }
     engine->counters.wave_instructions = used;

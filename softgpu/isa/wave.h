@@ -152,6 +152,7 @@ struct Workgroup {
   std::array<u32, 3> id{};
   unsigned live = 0, waiting = 0;
   unsigned cursor = 0;  // next wave to run
+  u64 random = 0;       // of a dispatch with a seed
 };
 
 // The pc of an operation; operations know their place in the cache's pages.

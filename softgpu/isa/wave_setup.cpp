@@ -4,6 +4,23 @@
 namespace kerncap::softgpu::isa {
 namespace {
 
+// Words that a kernel finds where nobody has written: splitmix64 of the poison and a running number.
+struct Poison {
+  u64 state;
+  void fill(void* to, u64 bytes) {
+    auto* target = static_cast<std::byte*>(to);
+    for (u64 at = 0; at < bytes; at += 8) {
+      u64 x = state += 0x9e3779b97f4a7c15;
+      x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+      x = (x ^ x >> 27) * 0x94d049bb133111eb;
+      x ^= x >> 31;
+      std::memcpy(target + at, &x, std::min<u64>(8, bytes - at));
+    }
+  }
+};
+
+constexpr unsigned ordinary_scalars = 102;  // of every generation; behind them are VCC and its like
+
 struct ScalarWriter {
   Wave& w;
   unsigned next = 0;
@@ -16,11 +33,12 @@ struct ScalarWriter {
   }
 };
 
-void set_scalars(Wave& w, const DispatchState& state, const Workgroup& group, bool first_wave) {
+void set_scalars(Wave& w, const DispatchState& state, const Workgroup& group, bool first_wave, Poison* poison) {
   const KernelInfo& kernel = state.kernel;
   const DispatchRequest& request = state.request;
   const u64 kernarg = reinterpret_cast<u64>(request.packet.kernarg_address);
   std::memset(w.s, 0, sizeof w.s);
+  if (poison != nullptr) poison->fill(w.s, ordinary_scalars * sizeof(u32));
   ScalarWriter scalars{w};
   if (kernel.private_segment_buffer) {
     scalars.put(0);
@@ -76,6 +94,9 @@ std::unique_ptr<Workgroup> make_workgroup(DispatchState& state, u64 number) {
   for (unsigned k = 0; k < 3; ++k) size[k] = std::min(full[k], grid[k] - group->id[k] * full[k]);
   const u32 items = size[0] * size[1] * size[2], lanes = state.kernel.wave32 ? 32 : 64;
   group->lds.resize(state.lds_bytes);
+  Poison words{state.request.poison * 0xd1342543de82ef95 ^ number};
+  Poison* const poison = state.request.poison == 0 ? nullptr : &words;
+  if (poison != nullptr) poison->fill(group->lds.data(), group->lds.size());
   const KernelInfo& kernel = state.kernel;
   for (u32 first = 0; first < items; first += lanes) {
     auto wave = state.pool->take_wave();
@@ -90,7 +111,14 @@ std::unique_ptr<Workgroup> make_workgroup(DispatchState& state, u64 number) {
                   std::min(kernel.vector_registers - ordinary, 256u) * row_lanes * sizeof(u32));
     else if (state.target->processor == "gfx908")
       std::memset(w.row(accumulator_base), 0, ordinary * row_lanes * sizeof(u32));
-    set_scalars(w, state, *group, first == 0);
+    if (poison != nullptr) {
+      poison->fill(w.v, std::max(ordinary, 3u) * row_lanes * sizeof(u32));
+      if (kernel.vector_registers > ordinary)
+        poison->fill(w.row(accumulator_base),
+                     std::min(kernel.vector_registers - ordinary, 256u) * row_lanes * sizeof(u32));
+      if (needed != 0) poison->fill(w.scratch, needed);
+    }
+    set_scalars(w, state, *group, first == 0, poison);
     set_work_item_ids(w, state, size, first);
     const u32 live = std::min(lanes, items - first);
     w.lanes = static_cast<u8>(lanes);
