@@ -17,8 +17,9 @@ struct Target {
   std::string error;          // why there is none; then everything else is empty
 };
 
-// As launcher (`kerncap-cc [--] COMPILER ARGS`), as stand-in (`kerncap-cc ARGS` with KERNCAP_CC_COMPILER set) or by
-// name (a link named `hipcc`: the next `hipcc` on PATH that isn't Kerncap's).
+// As launcher (`kerncap-cc [--] COMPILER ARGS`), as stand-in (`kerncap-cc ARGS`, the compiler named by
+// --kerncap-compiler= in front, KERNCAP_CC_COMPILER or kerncap.toml, in this order) or by name (a link named `hipcc`:
+// the next `hipcc` on PATH that isn't Kerncap's).
 Target find_target(const std::vector<std::string>& argv);
 
 }  // namespace kerncap::wrapper

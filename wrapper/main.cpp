@@ -7,11 +7,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <string>
 #include <vector>
 
-#include "core/compdb/folder.h"
+#include "wrapper/bail_out.h"
 #include "wrapper/compiler.h"
 #include "wrapper/record_call.h"
 #include "wrapper/run.h"
@@ -50,23 +49,23 @@ int main_of(const std::vector<std::string>& argv) {
   }
   Changes changes = {{active_variable, std::to_string(depth + 1)}};
   if (depth > 0) run_unrecorded(target, changes);
-  try {
-    CallRecorder recorder(target);
-    if (!recorder.wanted()) run_unrecorded(target, {});
-    if (target.masquerading) changes.emplace_back("PATH", target.search_path);
-    recorder.prepare(changes);
-    const Outcome outcome = run_and_wait(target.program, target.command, changes);
-    // An argument list at the system's limit has no room for our variables: without them, and without a record.
-    if (outcome.start_error != 0) run_unrecorded(target, {});
-    try {
-      recorder.finish(shell_status(outcome.status));
-    } catch (const std::exception& error) {
-      warn_once(recorder.database(), std::string("a compile was not recorded: ") + error.what());
-    }
-    end_like(outcome.status);
-  } catch (const std::exception&) {
-    run_unrecorded(target, {});  // out of memory before the compile began: it may do better without us
-  }
+
+  std::vector<char*> plainly;
+  for (const std::string& argument : target.command) plainly.push_back(const_cast<char*>(argument.c_str()));
+  plainly.push_back(nullptr);
+  bail_out_into(target.program.c_str(), plainly.data());
+
+  CallRecorder recorder(target);
+  if (!recorder.wanted()) run_unrecorded(target, {});
+  if (target.masquerading) changes.emplace_back("PATH", target.search_path);
+  recorder.prepare(changes);
+  Outcome outcome = run_and_wait(target.program, target.command, changes);
+  // An argument list at the system's limit has no room for our variables: then without them, and without the log.
+  if (outcome.start_error == E2BIG) outcome = run_and_wait(target.program, target.command, {});
+  if (outcome.start_error != 0) run_unrecorded(target, {});
+  bail_out_with(outcome.status);
+  recorder.finish(shell_status(outcome.status));
+  end_like(outcome.status);
 }
 
 }  // namespace

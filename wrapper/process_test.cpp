@@ -150,6 +150,33 @@ TEST_F(Process, the_compiler_may_be_named_by_a_variable) {
   EXPECT_EQ(units[2].compiler.family, "clang");
 }
 
+TEST_F(Process, the_compiler_may_be_named_by_an_option_or_a_settings_file) {
+  tree.write("kerncap.toml", "# settings\nsources = 'reference'\ncompiler = \"gcc\"\n[replay]\ncompiler = 'no'\n");
+  tree.write("deep/kerncap.toml", "compiler = '../my cc'\n");
+  tree.write("deep/c.c", "int c;\n");
+  std::filesystem::create_symlink(*support::find_program("clang-15"), tree.path() / "my cc");
+  const Variables unnamed = {{"KERNCAP_CC_COMPILER", std::nullopt}};
+  EXPECT_EQ(tree.run({program, "-c", "c.c", "-o", "by_file.o"}, unnamed).exit_status, 0);
+  EXPECT_EQ(tree.run({"/bin/sh", "-c", "cd deep && exec " + program + " -c c.c"}, unnamed).exit_status, 0);
+  // The option is first, then the environment, then the file.
+  EXPECT_EQ(tree.run({program, "-c", "d.cpp", "-o", "e.o"}, {{"KERNCAP_CC_COMPILER", "g++"}}).exit_status, 0);
+  EXPECT_EQ(tree.run({program, "--kerncap-compiler=clang-15", "-c", "c.c", "-o", "by_option.o"},
+                     {{"KERNCAP_CC_COMPILER", "g++"}})
+                .exit_status,
+            0);
+  std::map<std::string, std::string> compilers;
+  for (const Record& unit : tree.units())
+    compilers[std::filesystem::path(unit.output).filename()] = std::filesystem::path(unit.compiler.path).filename();
+  EXPECT_THAT(compilers, ElementsAre(std::pair("by_file.o", "gcc"), std::pair("by_option.o", "clang-15"),
+                                     std::pair("c.o", "my cc"), std::pair("e.o", "g++")));
+  for (const char* broken : {"compiler = 7\n", "compiler = \"open\n", "[x]\ncompiler = 'gcc'\n", ""}) {
+    tree.write("kerncap.toml", broken);
+    const support::ProcessResult result = tree.run({program, "-c", "c.c"}, unnamed);
+    EXPECT_EQ(result.exit_status, 127);
+    EXPECT_THAT(result.standard_error, HasSubstr("'compiler' in kerncap.toml"));
+  }
+}
+
 // --- by name
 class Masquerade : public Process {
  protected:

@@ -77,6 +77,21 @@ compdb::Compiler describe_compiler(const Target& target) {
   return compiler;
 }
 
+// An empty file of our own; memory rather than a disk where the user has no wish, because it lives for one compile.
+std::string make_log() {
+  const char* wish = std::getenv("TMPDIR");
+  const bool wished = wish != nullptr && wish[0] != '\0';
+  for (const char* folder : {wished ? wish : "/dev/shm", "/tmp"}) {
+    std::string path = folder[0] == '/' ? folder : absolute_path(compdb::current_directory(), folder);
+    path += "/kerncap-cc-XXXXXX";
+    const int fd = mkostemp(path.data(), O_CLOEXEC);
+    if (fd < 0) continue;
+    close(fd);
+    return path;
+  }
+  return {};
+}
+
 bool compiles_or_links(Action action) { return action != Action::query && action != Action::preprocess; }
 
 }  // namespace
@@ -115,14 +130,8 @@ void CallRecorder::prepare(Changes& changes) {
   }
   if (shows_its_work(call_.common.expanded_argv)) return;  // the jobs are recovered by a dry run when they are needed
   // A log that clang cannot open fails the compile, so it is made, empty, before the compiler is told of it.
-  const char* folder = std::getenv("TMPDIR");
-  std::string path =
-      absolute_path(compdb::current_directory(), folder != nullptr && folder[0] != '\0' ? folder : "/tmp") +
-      "/kerncap-cc-XXXXXX";
-  const int fd = mkostemp(path.data(), O_CLOEXEC);
-  if (fd < 0) return;
-  close(fd);
-  log_path_ = path;
+  log_path_ = make_log();
+  if (log_path_.empty()) return;
   changes.emplace_back("CC_PRINT_OPTIONS", "1");
   changes.emplace_back("CC_PRINT_OPTIONS_FILE", log_path_);
   // The header log makes clang treat system headers as dependencies (-sys-header-deps), which would put them into the

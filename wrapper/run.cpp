@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +45,7 @@ class Vectors {
 
 constexpr int forwarded_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 volatile sig_atomic_t child_process = 0;
+constexpr int cannot_start = 127;
 
 void forward(int signal_number) {
   const int saved = errno;
@@ -62,27 +62,60 @@ int execute(const std::string& program, const std::vector<std::string>& command,
   return errno;
 }
 
-static Outcome spawn_and_wait(const std::string& program, const std::vector<std::string>& command,
-                              const Changes& changes, const posix_spawn_file_actions_t* actions) {
+namespace {
+
+// What the child needs, put where no register can lose it: it runs on our stack until exec.
+struct ChildPlan {
+  const char* program;
+  char* const* arguments;
+  char* const* environment;
+  sigset_t signals;  // as they were for us
+  bool silent;
+};
+
+[[noreturn]] void become_compiler(const ChildPlan& plan, volatile int& error) {
+  if (plan.silent) {
+    const int nothing = open("/dev/null", O_RDWR);
+    for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      if (nothing >= 0) dup2(nothing, descriptor);
+    }
+    if (nothing > STDERR_FILENO) close(nothing);
+  }
+  sigprocmask(SIG_SETMASK, &plan.signals, nullptr);
+  execve(plan.program, plan.arguments, plan.environment);
+  error = errno;
+  _exit(cannot_start);
+}
+
+// vfork(2) and not posix_spawn(3): that one sets the action of each of the 64 signals, which exec does for us anyway.
+__attribute__((noinline)) pid_t start_child(const ChildPlan& plan, volatile int& error) {
+  const pid_t child = vfork();
+  if (child == 0) become_compiler(plan, error);
+  if (child < 0) error = errno;
+  return child;
+}
+
+Outcome spawn_and_wait(const std::string& program, const std::vector<std::string>& command, const Changes& changes,
+                       bool silent) {
   const Vectors vectors(command, changes);
   // A build tool may ignore SIGCHLD, and ignoring is inherited; then there would be no status to wait for.
   signal(SIGCHLD, SIG_DFL);
 
   // Between the start of the child and the moment we know its number no signal may get lost.
-  sigset_t all, before;
-  sigemptyset(&all);
-  for (int number : forwarded_signals) sigaddset(&all, number);
-  sigprocmask(SIG_BLOCK, &all, &before);
+  ChildPlan plan = {.program = program.c_str(),
+                    .arguments = vectors.arguments(),
+                    .environment = vectors.environment(),
+                    .signals = {},
+                    .silent = silent};
+  sigset_t forwarded;
+  sigemptyset(&forwarded);
+  for (int number : forwarded_signals) sigaddset(&forwarded, number);
+  sigprocmask(SIG_BLOCK, &forwarded, &plan.signals);
 
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &before);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t child = 0;
   Outcome outcome;
-  outcome.start_error =
-      posix_spawn(&child, program.c_str(), actions, &attributes, vectors.arguments(), vectors.environment());
-  posix_spawnattr_destroy(&attributes);
+  volatile int error = 0;
+  const pid_t child = start_child(plan, error);
+  outcome.start_error = error;
   if (outcome.start_error == 0) {
     child_process = child;
     struct sigaction action {};
@@ -94,9 +127,8 @@ static Outcome spawn_and_wait(const std::string& program, const std::vector<std:
       if (current.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
     }
   }
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (outcome.start_error != 0) return outcome;
-  while (waitpid(child, &outcome.status, 0) < 0) {
+  sigprocmask(SIG_SETMASK, &plan.signals, nullptr);
+  while (child > 0 && waitpid(child, &outcome.status, 0) < 0) {
     if (errno != EINTR) {
       outcome.status = 1 << 8;
       break;
@@ -106,20 +138,13 @@ static Outcome spawn_and_wait(const std::string& program, const std::vector<std:
   return outcome;
 }
 
+}  // namespace
+
 Outcome run_and_wait(const std::string& program, const std::vector<std::string>& command, const Changes& changes) {
-  return spawn_and_wait(program, command, changes, nullptr);
+  return spawn_and_wait(program, command, changes, false);
 }
 
-Outcome run_silently(const std::vector<std::string>& command) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0);
-  }
-  const Outcome outcome = spawn_and_wait(command[0], command, {}, &actions);
-  posix_spawn_file_actions_destroy(&actions);
-  return outcome;
-}
+Outcome run_silently(const std::vector<std::string>& command) { return spawn_and_wait(command[0], command, {}, true); }
 
 int shell_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);

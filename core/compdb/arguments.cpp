@@ -256,6 +256,8 @@ template <std::size_t Size>
 const Option* longest_match(const std::array<Option, Size>& table, std::string_view argument) {
   const Option* best = nullptr;
   for (const Option& option : table) {
+    // Most of the table is out by its second character, and this runs for every argument of a build.
+    if (argument.size() < 2 || option.name[1] != argument[1]) continue;
     if (matches(option, argument) && (best == nullptr || option.name.size() > best->name.size())) best = &option;
   }
   return best;

@@ -1,5 +1,8 @@
 #include "core/compdb/recorded_environment.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <string_view>
 
 namespace kerncap::compdb {
@@ -56,14 +59,19 @@ constexpr std::string_view variables[] = {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> steering_variables(const char* const* environment) {
+  std::array<const char*, std::size(variables)> values{};
+  for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+    const char* const equals = std::strchr(*entry, '=');
+    if (equals == nullptr) continue;
+    const std::string_view name(*entry, static_cast<std::size_t>(equals - *entry));
+    const auto* found = std::ranges::find(variables, name);
+    if (found == std::end(variables)) continue;
+    const char*& value = values[static_cast<std::size_t>(found - std::begin(variables))];
+    if (value == nullptr) value = equals + 1;  // the first of two is the one that getenv() finds
+  }
   std::vector<std::pair<std::string, std::string>> found;
-  for (std::string_view name : variables) {
-    for (const char* const* entry = environment; *entry != nullptr; ++entry) {
-      const std::string_view text = *entry;
-      if (text.size() <= name.size() || text[name.size()] != '=' || !text.starts_with(name)) continue;
-      found.emplace_back(name, text.substr(name.size() + 1));
-      break;
-    }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != nullptr) found.emplace_back(variables[i], values[i]);
   }
   return found;
 }
