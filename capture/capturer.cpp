@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -61,8 +62,8 @@ Capturer::Capturer(Session& session) : session_(session) {}
 Capturer::~Capturer() = default;
 
 bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_dispatch_packet_t& packet,
-                    std::uint64_t index, std::uint64_t kernel_index, Request& request) {
-  if (!session_.config.dispatches.contains(kernel_index)) return false;
+                    Request& request) {
+  const auto signals = {&request.drained, &request.gate, &request.done, &request.release, &request.passed};
   try {
     {
       const std::lock_guard lock(mutex_);
@@ -73,20 +74,21 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
       // Another kernel that matches too: whoever reads the status sees both, and decides that the pattern is ambiguous.
       if (!session_.matching.load() || kernel.record != chosen_) return false;
     }
+    session_.refuse_what_is_too_large();
     request.queue = &queue;
     request.kernel = &kernel;
     request.packet = packet;
-    request.index = index;
-    request.kernel_index = kernel_index;
-    for (hsa_signal_t* signal : {&request.drained, &request.gate, &request.done, &request.release})
-      *signal = new_signal(queue.agent);
+    for (hsa_signal_t* signal : signals) *signal = new_signal(queue.agent);
     // From here on nothing of the host may touch memory: a copy that waits for this kernel would also block the engine
     // that our copies need.
     session_.hold.begin();
     const std::lock_guard lock(mutex_);
     request.epoch = ++epoch_;
     queue_.push_back(request);
-    queue.gated_epoch.store(request.epoch, std::memory_order_release);  // by the packets that the caller writes now
+    // By the packets that the caller writes now: what is behind them waits for this capture's gate, and what was before
+    // is done when `drained` is.
+    queue.drain_signal.store(request.drained.handle, std::memory_order_relaxed);
+    queue.gated_epoch.store(request.epoch, std::memory_order_release);
     if (!busy_ && queue_.size() == 1) set_gate(request);
     if (!started_) {
       start_thread([this] { run(); });
@@ -101,6 +103,9 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
       queue_.pop_back();
       set_next_gate();
       session_.hold.end();
+    } else {
+      for (const hsa_signal_t* signal : signals)
+        if (signal->handle != 0) runtime().core.hsa_signal_destroy_fn(*signal);
     }
     return false;
   }
@@ -123,10 +128,11 @@ void Capturer::rewrite(const Request& request, std::vector<hsa_kernel_dispatch_p
                                    header_field(3, HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE);
   last.header |= request.packet.header & fences;
   add(last);
+  add(barrier({}, request.passed));
 }
 
 void Capturer::set_gate(const Request& request) {
-  gate_ = {request.epoch, request.release};
+  gate_ = {request.epoch, request.release, request.passed};
   active_epoch_.store(request.epoch, std::memory_order_release);
 }
 
@@ -136,8 +142,11 @@ void Capturer::set_next_gate() {
   active_epoch_.store(0, std::memory_order_release);
 }
 
-Capturer::Gate Capturer::current_gate() const {
+Capturer::Gate Capturer::join_gate(std::uint64_t epoch, hsa_signal_t drained) {
   const std::lock_guard lock(mutex_);
+  if (epoch == 0 || gate_.epoch != epoch) return {};
+  if (drained.handle != 0) joined_.push_back(drained);
+  runtime().core.hsa_signal_add_relaxed_fn(gate_.passed, 1);
   return gate_;
 }
 
@@ -165,10 +174,12 @@ void Capturer::run() noexcept {
 void Capturer::process(Request& request) noexcept {
   const auto start = steady_clock::now();
   bool released = false;
+  std::vector<hsa_signal_t> joined;
   const auto let_go = [&] {
     if (std::exchange(released, true)) return;
     {
       const std::lock_guard lock(mutex_);
+      joined = std::exchange(joined_, {});  // whoever joins from here on joins the next
       set_next_gate();
     }
     open_gate(request.gate);
@@ -181,7 +192,7 @@ void Capturer::process(Request& request) noexcept {
       if (taker_ == nullptr) taker_ = std::make_unique<SnapshotTaker>(session_);
       snapshot::Dispatch dispatch;
       capture(request, dispatch);
-      const bool last = !dispatch.has_after || session_.config.dispatches.finished_after(request.kernel_index);
+      const bool last = !dispatch.has_after || session_.config.dispatches.finished_after(request.number);
       // The application goes on only when the last dispatch is safe: it may be about to abort, without a word to us.
       if (!last) let_go();
       const auto held = steady_clock::now() - start;
@@ -199,13 +210,34 @@ void Capturer::process(Request& request) noexcept {
     session_.fail(error.what());
   }
   let_go();
-  // No packet names the kernel's own signals any more. Barriers on other queues may still name the gates, and nobody
-  // tells when they have passed: the gates stay, 128 bytes for each captured dispatch.
-  const auto never = [] { return false; };
-  if (wait_for(request.done, milliseconds(100), never) && wait_for(request.drained, milliseconds(0), never)) {
-    runtime().core.hsa_signal_destroy_fn(request.done);
-    runtime().core.hsa_signal_destroy_fn(request.drained);
-  }
+  retire(request, std::move(joined));
+  free_retired();
+}
+
+void Capturer::retire(const Request& request, std::vector<hsa_signal_t> joined) {
+  const std::lock_guard lock(mutex_);
+  Retired& r = retired_.emplace_back();
+  r.passed = request.passed;
+  r.complete = std::move(joined);
+  r.complete.push_back(request.drained);
+  r.complete.push_back(request.done);
+  r.others = {request.gate, request.release, request.passed};
+}
+
+void Capturer::free_retired() noexcept {
+  const CoreApiTable& core = runtime().core;
+  const auto over = [&](const Retired& r) {
+    if (core.hsa_signal_load_scacquire_fn(r.passed) > 0) return false;
+    return std::all_of(r.complete.begin(), r.complete.end(),
+                       [&](hsa_signal_t signal) { return core.hsa_signal_load_scacquire_fn(signal) < 1; });
+  };
+  const std::lock_guard lock(mutex_);
+  std::erase_if(retired_, [&](const Retired& r) {
+    if (!over(r)) return false;
+    for (const hsa_signal_t signal : r.complete) core.hsa_signal_destroy_fn(signal);
+    for (const hsa_signal_t signal : r.others) core.hsa_signal_destroy_fn(signal);
+    return true;
+  });
 }
 
 void Capturer::capture(Request& request, snapshot::Dispatch& dispatch) {
@@ -269,6 +301,10 @@ void Capturer::drain_other_queues(const Request& request) {
       continue;
     }
     const hsa_barrier_and_packet_t mark = drain_mark(new_signal(queue->agent));
+    {
+      const std::lock_guard lock(mutex_);
+      joined_.push_back(mark.completion_signal);
+    }
     const std::uint64_t index = core.hsa_queue_add_write_index_scacq_screl_fn(queue->queue, 1);
     auto* slot = static_cast<hsa_barrier_and_packet_t*>(queue->queue->base_address) + index % size;
     // The header last: it hands the packet over.
@@ -349,6 +385,13 @@ void Capturer::finish() {
       session_.fail(error.what());
     }
   }
+  const auto freed = [&] {
+    free_retired();
+    const std::lock_guard again(mutex_);
+    return retired_.empty();
+  };
+  for (const auto end = steady_clock::now() + milliseconds(200); idle && !freed() && steady_clock::now() < end;)
+    std::this_thread::sleep_for(milliseconds(1));
 }
 
 }  // namespace kerncap::capture

@@ -25,8 +25,9 @@ struct KernelRecord {
   std::string symbol, demangled;  // "_Z3addPfS_i.kd"; demangled is empty until somebody needed it
   bool matches = false;           // the pattern
   std::atomic<std::uint64_t> dispatches{0};
-  std::atomic<std::uint64_t> wanted{0};  // of them, those of wanted objects: what DispatchList counts
-  std::uint32_t number = 0;              // position in records()
+  std::atomic<std::uint64_t> wanted{0};    // of them, those of wanted objects
+  std::atomic<std::uint64_t> selected{0};  // of these, those that the session's selection accepts: DispatchList counts
+  std::uint32_t number = 0;                // position in records()
 };
 
 // One loaded instance of it.

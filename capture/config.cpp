@@ -53,6 +53,31 @@ DispatchList DispatchList::parse(std::string_view text) {
   return DispatchList(std::move(ranges));
 }
 
+ShapePattern ShapePattern::parse(std::string_view text) {
+  ShapePattern pattern;
+  pattern.extent = {1, 1, 1};
+  std::size_t dimension = 0;
+  for (std::string_view rest = text;; ++dimension) {
+    const std::size_t x = rest.find('x');
+    const std::string_view item = rest.substr(0, x);
+    std::uint32_t value = 0;
+    if (item != "*") {
+      const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+      if (error != std::errc{} || end != item.data() + item.size() || value == 0) dimension = 3;
+    }
+    if (dimension >= 3) fail(ExitCode::usage, "'{}' is no shape; write for example 256, 64x4x1 or 1024x*x*", text);
+    pattern.extent[dimension] = value;
+    if (x == std::string_view::npos) return pattern;
+    rest = rest.substr(x + 1);
+  }
+}
+
+bool ShapePattern::matches(const std::array<std::uint32_t, 3>& shape) const {
+  for (std::size_t i = 0; i < 3; ++i)
+    if (extent[i] != 0 && extent[i] != shape[i]) return false;
+  return true;
+}
+
 bool DispatchList::contains(std::uint64_t index) const {
   return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& r) {
     return index >= r.first && index <= r.last && (index - r.first) % r.step == 0;
@@ -74,9 +99,15 @@ support::Json to_json(const Config& c) {
           {"status_folder", c.status_folder.string()},
           {"pattern", c.pattern},
           {"code_object", c.code_object},
+          {"grid", c.grid.extent},
+          {"block", c.block.extent},
+          {"range", c.range},
+          {"after_ms", c.after_ms},
+          {"before_ms", c.before_ms},
           {"dispatches", ranges},
           {"output", c.output.string()},
           {"replace", c.replace},
+          {"scope", c.reachable_only ? "reachable" : "everything"},
           {"max_bytes", c.max_bytes},
           {"drain_timeout_ms", c.drain_timeout_ms},
           {"kernel_timeout_ms", c.kernel_timeout_ms},
@@ -98,6 +129,21 @@ Config config_from_json(const support::Json& document, std::string_view what) {
   c.status_folder = support::string_member(document, "status_folder", what);
   c.pattern = support::string_member(document, "pattern", what);
   c.code_object = support::string_member(document, "code_object", what);
+  const auto shape = [&](const char* key) {
+    const Json& array = support::array_member(document, key, what);
+    ShapePattern pattern;
+    if (array.size() != 3) fail(ExitCode::bad_input, "{}: '{}' has {} numbers", what, key, array.size());
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (!array[i].is_number_unsigned()) fail(ExitCode::bad_input, "{}: '{}' holds no number", what, key);
+      pattern.extent[i] = array[i].get<std::uint32_t>();
+    }
+    return pattern;
+  };
+  c.grid = shape("grid");
+  c.block = shape("block");
+  c.range = support::string_member(document, "range", what);
+  c.after_ms = support::unsigned_member(document, "after_ms", what);
+  c.before_ms = support::unsigned_member(document, "before_ms", what);
   std::vector<DispatchList::Range> ranges;
   for (const Json& range : support::array_member(document, "dispatches", what))
     ranges.push_back({support::unsigned_member(range, "first", what), support::unsigned_member(range, "last", what),
@@ -105,6 +151,9 @@ Config config_from_json(const support::Json& document, std::string_view what) {
   c.dispatches = DispatchList(std::move(ranges));
   c.output = support::string_member(document, "output", what);
   c.replace = support::bool_member(document, "replace", what);
+  const std::string scope = support::string_member(document, "scope", what);
+  if (scope != "everything" && scope != "reachable") fail(ExitCode::bad_input, "{}: unknown scope '{}'", what, scope);
+  c.reachable_only = scope == "reachable";
   c.max_bytes = support::unsigned_member(document, "max_bytes", what);
   c.drain_timeout_ms = small("drain_timeout_ms");
   c.kernel_timeout_ms = small("kernel_timeout_ms");

@@ -2,6 +2,7 @@
 // program.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -14,7 +15,8 @@ namespace kerncap::capture {
 
 inline constexpr const char* config_variable = "KERNCAP_CAPTURE_CONFIG";
 
-// Which dispatches of the kernel: counted from 0 in the order in which the application submits them.
+// Which dispatches of the kernel, of those that pass Config's other choices: counted from 0 in the order in which the
+// application submits them.
 class DispatchList {
  public:
   struct Range {
@@ -37,6 +39,16 @@ class DispatchList {
   std::vector<Range> ranges_;
 };
 
+// A grid or a workgroup in work-items; 0 stands for any extent.
+struct ShapePattern {
+  std::array<std::uint32_t, 3> extent{};
+
+  // "256", "256x1x1", "64x*": what is left out at the end is 1, '*' is any. Throws Error{usage}.
+  static ShapePattern parse(std::string_view text);
+  bool matches(const std::array<std::uint32_t, 3>& shape) const;
+  bool operator==(const ShapePattern&) const = default;
+};
+
 enum class Mode { capture, profile };
 
 struct Config {
@@ -46,9 +58,14 @@ struct Config {
   // Mode::capture
   std::string pattern;      // codeobject::NamePattern
   std::string code_object;  // only kernels of the code object whose digest begins so; empty: any
+  // Which of its dispatches count; `dispatches` numbers those that pass all of these.
+  ShapePattern grid, block;
+  std::string range;  // a glob: submitted while a ROCTX range of such a name is open; empty: any
+  std::uint64_t after_ms = 0, before_ms = 0;  // since the runtime was started; 0: no limit
   DispatchList dispatches;
   std::filesystem::path output;         // absolute; the snapshot's folder
   bool replace = false;                 // an existing snapshot is exchanged for the new one when that is whole
+  bool reachable_only = false;          // only what pointers lead to from the kernel's arguments, not everything
   std::uint64_t max_bytes = 0;          // refuse to capture more memory than this; 0: no limit
   unsigned drain_timeout_ms = 2000;     // how long other queues may take to become idle
   unsigned kernel_timeout_ms = 600000;  // how long the kernel may take before the capture is given up

@@ -42,7 +42,13 @@ TEST(Config, SaysTheSameAfterWritingAndReading) {
   c.dispatches = DispatchList::parse("3,7-:2");
   c.output = "/tmp/o.kcap";
   c.replace = true;
+  c.grid = ShapePattern::parse("1024x*");
+  c.block = ShapePattern::parse("64x4");
+  c.range = "step *";
+  c.after_ms = 1500;
+  c.before_ms = 9000;
   c.max_bytes = 1ull << 40;
+  c.reachable_only = true;
   c.drain_timeout_ms = 5;
   c.kernel_timeout_ms = 6;
   c.threads = 3;
@@ -52,6 +58,17 @@ TEST(Config, SaysTheSameAfterWritingAndReading) {
   const Config back = config_from_json(written, "t");
   EXPECT_EQ(to_json(back), to_json(c));
   EXPECT_EQ(back.dispatches, c.dispatches);
+}
+
+TEST(ShapePattern, MatchesTheExtentsThatItNames) {
+  EXPECT_TRUE(ShapePattern{}.matches({7, 8, 9}));
+  EXPECT_TRUE(ShapePattern::parse("256").matches({256, 1, 1}));
+  EXPECT_FALSE(ShapePattern::parse("256").matches({256, 2, 1}));
+  EXPECT_TRUE(ShapePattern::parse("64x*x2").matches({64, 77, 2}));
+  EXPECT_FALSE(ShapePattern::parse("64x*x2").matches({64, 77, 1}));
+  EXPECT_TRUE(ShapePattern::parse("*x*x*").matches({3, 2, 1}));
+  for (const char* wrong : {"", "x", "0", "1x", "1x2x3x4", "-1", "12a", "1 x2", "4294967296"})
+    EXPECT_THROW(ShapePattern::parse(wrong), Error) << wrong;
 }
 
 TEST(Config, RelativePathsAndUnknownModesAreRefused) {
@@ -85,6 +102,10 @@ TEST(Status, SaysTheSameAfterWritingAndReading) {
   k.vgprs = 11;
   s.kernels.push_back(k);
   s.notes = {"n"};
+  s.refused.by_shape = 4;
+  s.refused.by_time = 5;
+  s.refused.shapes.push_back({{9, 1, 1}, {3, 1, 1}, 2});
+  s.refused.ranges = {"step 1"};
   const support::Json written = support::parse_json(support::dump_json(to_json(s)), "t");
   EXPECT_EQ(support::dump_json(to_json(status_from_json(written, "t"))), support::dump_json(written));
 }

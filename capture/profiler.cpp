@@ -115,7 +115,10 @@ void Profiler::collect(const InFlight& item) {
   if (!timed) return;
   KernelStatus& k = kernels_[item.record].status;
   k.minimum_ns = k.timed == 0 ? ns : std::min(k.minimum_ns, ns);
-  k.maximum_ns = std::max(k.maximum_ns, ns);
+  if (k.timed == 0 || ns > k.maximum_ns) {
+    k.maximum_ns = ns;
+    k.slowest = item.kernel_index;
+  }
   ++k.timed;
   k.total_ns += ns;
   if (k.dispatch_times.size() < most_times) k.dispatch_times.push_back({item.kernel_index, item.index, ns});

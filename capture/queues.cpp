@@ -81,14 +81,18 @@ class Rewriter {
     if (!drain && !held) return false;
     change_from(i);
     mark.reserved2 = 0;
-    const Capturer::Gate gate = session_.capturer->current_gate();
-    if (!held || gate.epoch != epoch) {  // gated already, or just over
-      if (drain) out_.push_back(as_packet(mark));
+    const hsa_signal_t drained = drain || !held ? mark.completion_signal : new_signal(queue_.agent);
+    const Capturer::Gate gate =
+        held ? session_.capturer->join_gate(epoch, drain ? hsa_signal_t{} : drained) : Capturer::Gate{};
+    if (gate.epoch == 0) {  // gated already, or just over
+      if (drain)
+        out_.push_back(as_packet(mark));
+      else
+        runtime().core.hsa_signal_destroy_fn(drained);
       return drain;
     }
-    const hsa_signal_t drained = drain ? mark.completion_signal : new_signal(queue_.agent);
     out_.push_back(as_packet(barrier({}, drained)));
-    out_.push_back(as_packet(barrier(gate.release, {})));
+    out_.push_back(as_packet(barrier(gate.release, gate.passed)));
     queue_.drain_signal.store(drained.handle, std::memory_order_relaxed);
     queue_.gated_epoch.store(epoch, std::memory_order_release);
     return drain;
@@ -108,10 +112,16 @@ class Rewriter {
       return true;
     }
     if (!kernel->wanted || !session_.matching.load(std::memory_order_relaxed)) return false;
+    if (!session_.selection.accepts(packet)) return false;
+    const std::uint64_t number = kernel->record->selected.fetch_add(1, std::memory_order_relaxed);
+    if (!session_.config.dispatches.contains(number)) return false;
     Request request;
+    request.index = index;
+    request.kernel_index = kernel_index;
+    request.number = number;
     change_from(i);
     out_.reserve(out_.size() + count_ + 8);  // what was taken must be written: nothing may fail between
-    if (!session_.capturer->take(queue_, *kernel, packet, index, kernel_index, request)) return false;
+    if (!session_.capturer->take(queue_, *kernel, packet, request)) return false;
     Capturer::rewrite(request, out_);
     return true;
   }

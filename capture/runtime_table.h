@@ -2,9 +2,17 @@
 // through here, never through the table, so that our own allocations, copies and queues are not intercepted.
 //
 // Table layouts differ between releases. `version.minor_id` is the size of a table in bytes; an entry that lies beyond
-// it does not exist. The core table has been the same from ROCr 5.2 to 6.4. The AMD table's major version 2 (ROCr 6)
-// has two entries more in its middle, behind hsa_amd_memory_async_copy, and new ones at its end: they are spelled out
-// below, so that a library built with the headers of either generation works in both. Other layouts are refused.
+// it does not exist. The core table has been the same from ROCr 5.0 to 7. The AMD table (hsa_api_trace.h of each tag of
+// ROCR-Runtime) has had these:
+//
+//   major 1, 48 entries   5.0 to 5.4   the common part, hsa_amd_queue_cu_get_mask
+//   major 1, 51           5.5          spm_* before hsa_amd_queue_cu_get_mask
+//   major 1, 55           5.6, 5.7     two entries more in its middle (AmdMiddle), behind hsa_amd_memory_async_copy;
+//   dmabuf major 2, 67 and more  6.0 to 7     vmem_* behind that; every later release only appended
+//
+// The parts that 5.2's headers lack are spelled out below, so that a library built with the headers of any of these
+// works with the runtime of any other. Other layouts are refused: in a new major version nothing is known to be where
+// it was.
 #pragma once
 
 // hsa_api_trace.h includes "inc/hsa_ext_amd.h" unless this is defined; distributions install no such folder.
@@ -16,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 namespace kerncap::capture {
@@ -47,13 +56,25 @@ struct AmdMiddle {
   void* memory_copy_engine_status;
 };
 
-inline constexpr std::uint32_t header_major = HSA_AMD_EXT_API_TABLE_MAJOR_VERSION;  // of the headers we are built with
+// In the layout of the headers that we are built with.
 inline constexpr std::size_t amd_middle_offset = offsetof(AmdExtTable, hsa_amd_memory_async_copy_fn) + sizeof(void*);
+inline constexpr std::size_t amd_behind_middle = offsetof(AmdExtTable, hsa_amd_agent_memory_pool_get_info_fn);
 inline constexpr std::size_t amd_common_end = offsetof(AmdExtTable, hsa_amd_svm_prefetch_async_fn) + sizeof(void*);
+static_assert(amd_behind_middle == amd_middle_offset || amd_behind_middle == amd_middle_offset + sizeof(AmdMiddle));
+
+constexpr std::uint32_t amd_table_size(std::size_t entries) {
+  return static_cast<std::uint32_t>(sizeof(ApiTableVersion) + entries * sizeof(void*));
+}
+
+bool amd_layout_is_known(const ApiTableVersion& version);
+constexpr bool has_middle(const ApiTableVersion& version) {
+  return version.major_id >= 2 || version.minor_id >= amd_table_size(55);
+}
 
 // How far the entries behind AmdMiddle lie from where our headers say.
-inline std::size_t amd_shift(const AmdExtTable& live) {
-  return header_major < 2 && live.version.major_id >= 2 ? sizeof(AmdMiddle) : 0;
+inline std::ptrdiff_t amd_shift(const AmdExtTable& live) {
+  constexpr auto ours = static_cast<std::ptrdiff_t>(amd_behind_middle - amd_middle_offset);
+  return (has_middle(live.version) ? static_cast<std::ptrdiff_t>(sizeof(AmdMiddle)) : 0) - ours;
 }
 
 struct RuntimeTable {
@@ -67,8 +88,9 @@ struct RuntimeTable {
 // The one instance; never destroyed, because the runtime's threads may outlive static destructors.
 RuntimeTable& runtime();
 
-// Copies the tables. Returns false when an entry that we cannot do without is missing; nothing is replaced then.
-bool remember_tables(HsaApiTable& table);
+// Copies the tables. When an entry that we cannot do without is missing, or a layout is unknown, the result says so and
+// nothing may be replaced; otherwise it is empty.
+std::string remember_tables(HsaApiTable& table);
 
 // The loader extension; false when the runtime has none. May be called after hsa_init's end only.
 bool ask_for_loader();
@@ -80,7 +102,7 @@ Function* entry(Table& live, Function Table::*member) {
   if constexpr (std::is_same_v<Table, AmdExtTable>) {
     const auto offset = static_cast<std::size_t>(place - reinterpret_cast<char*>(&live));
     if (offset >= amd_common_end) return nullptr;
-    if (offset >= amd_middle_offset) place += amd_shift(live);
+    if (offset >= amd_behind_middle) place += amd_shift(live);
   }
   auto* function = reinterpret_cast<Function*>(place);
   const auto end = reinterpret_cast<const char*>(function + 1) - reinterpret_cast<const char*>(&live);

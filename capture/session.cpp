@@ -14,6 +14,7 @@
 #include "capture/queues.h"
 #include "core/support/error.h"
 #include "core/support/file.h"
+#include "core/support/progress.h"
 
 namespace kerncap::capture {
 namespace {
@@ -66,6 +67,7 @@ Session::Session(Config c)
     : config(std::move(c)),
       process(::getpid()),
       code([this](KernelRecord& record) { name_kernel(config, record); }, config.code_object),
+      selection(config),
       status_path_(new_status_path(config.status_folder, process)) {
   status_.process = static_cast<std::uint64_t>(process);
   status_.command_line = command_line();
@@ -82,6 +84,21 @@ const Agents& Session::agents() {
   const std::lock_guard lock(agents_mutex_);
   if (!agents_) agents_.emplace();
   return *agents_;
+}
+
+void Session::refuse_what_is_too_large() {
+  if (config.max_bytes == 0 || config.reachable_only) return;
+  std::uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(memory_mutex);
+    for (const Allocation& a : memory.list())
+      if (a.kind != snapshot::RegionKind::managed) bytes += a.size;
+  }
+  if (bytes > config.max_bytes)
+    support::fail(support::ExitCode::answer_is_no,
+                  "the device can reach {} at this dispatch and at most {} may be captured; raise --max-bytes or "
+                  "restrict the snapshot with --scope reachable",
+                  support::human_bytes(bytes), support::human_bytes(config.max_bytes));
 }
 
 bool Session::claim() {
@@ -164,6 +181,7 @@ void Session::publish() noexcept {
         launched_matches += launched.size();
       }
       status.ambiguous = launched_matches > 1;
+      selection.fill(status);
     }
     if (const std::string failure = code.failure(); !failure.empty()) {
       status.notes.push_back(failure);

@@ -20,6 +20,7 @@
 #include "capture/config.h"
 #include "capture/hold.h"
 #include "capture/memory_map.h"
+#include "capture/selection.h"
 #include "capture/status.h"
 
 namespace kerncap::capture {
@@ -37,6 +38,7 @@ class Session {
   std::atomic<bool> matching{false};  // looking for the kernel: not yet done, failed or passive
 
   CodeRegistry code;
+  Selection selection;
   Hold hold;
   std::atomic<std::uint64_t> dispatches{0};  // of the whole process
 
@@ -53,6 +55,10 @@ class Session {
   std::unique_ptr<Profiler> profiler;  // Mode::profile
 
   const Agents& agents();  // asked for once, when first needed; not from OnLoad
+
+  // Throws Error{answer_is_no} when more memory than max_bytes is there for certain: before anything is held. What
+  // cannot be known here (managed memory that was unmapped) is looked at when the kernel is held.
+  void refuse_what_is_too_large();
 
   // Two processes of one command see the same kernel: the first to ask gets it.
   bool claim();

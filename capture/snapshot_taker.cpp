@@ -126,17 +126,21 @@ void SnapshotTaker::begin(const Request& request, snapshot::Dispatch& d) {
   d.agent = agent->index;
   find_code(d, request);
   find_regions(d);
-  std::uint64_t total = 0;
-  for (const Region& region : d.regions) total += region.size;
-  if (session_.config.max_bytes != 0 && total > session_.config.max_bytes)
+  for (const Region& region : d.regions) d.visible_bytes += region.size;
+  if (session_.config.reachable_only) {
+    d.scope = snapshot::Scope::reachable;  // how much that is comes out while it is read
+  } else if (session_.config.max_bytes != 0 && d.visible_bytes > session_.config.max_bytes) {
     fail(ExitCode::answer_is_no,
-         "the device can reach {} in {} regions at this dispatch and at most {} may be captured; raise --max-bytes",
-         support::human_bytes(total), d.regions.size(), support::human_bytes(session_.config.max_bytes));
+         "the device can reach {} in {} regions at this dispatch and at most {} may be captured; raise --max-bytes or "
+         "restrict the snapshot with --scope reachable",
+         support::human_bytes(d.visible_bytes), d.regions.size(), support::human_bytes(session_.config.max_bytes));
+  }
   number_ = writer_->begin_dispatch(d.regions);
   done_ = 0;
+  total_ = session_.config.reachable_only ? 0 : 2 * d.visible_bytes;  // before and after
   session_.update_status([&](Status& s) {
     s.bytes_done = 0;
-    s.bytes_total = 2 * total;  // before and after
+    s.bytes_total = total_;
   });
 }
 
@@ -246,9 +250,13 @@ void SnapshotTaker::read_before(snapshot::Dispatch& d) {
   for (const snapshot::CodeObjectLoad& load : d.loads)
     ranges.push_back({load.load_base, load.load_size, load.load_delta, load.digest});
   CodePointerFinder pointers(std::move(ranges));
+  const std::vector<std::byte> arguments = read_kernarg(d);
+  std::vector<snapshot::NotCaptured> left_out;
+  if (d.scope == snapshot::Scope::reachable)
+    left_out = read_reachable(d, arguments, pointers);
+  else
+    read(d, snapshot::State::before, &pointers);
   write_code(d);
-  read_kernarg(d);
-  read(d, snapshot::State::before, &pointers);
   d.code_pointers_complete = pointers.complete();
   d.code_pointers = pointers.take(
       [&](const std::string& digest) -> const std::vector<CodeSymbol>& { return description(digest).symbols; });
@@ -262,9 +270,74 @@ void SnapshotTaker::read_before(snapshot::Dispatch& d) {
   for (const snapshot::NotCaptured& missing : d.not_captured)
     for (snapshot::CoverageKind& kind : d.coverage)
       if (kind.kind == missing.kind) kind.bytes -= std::min(kind.bytes, missing.size);
+  d.not_captured.insert(d.not_captured.end(), left_out.begin(), left_out.end());
 }
 
-void SnapshotTaker::read_kernarg(const snapshot::Dispatch& d) {
+std::vector<snapshot::NotCaptured> SnapshotTaker::read_reachable(snapshot::Dispatch& d,
+                                                                 std::span<const std::byte> arguments,
+                                                                 CodePointerFinder& pointers) {
+  Reach reach(d.regions);
+  reach.scan_arguments(arguments);
+  std::optional<std::size_t> kernarg;
+  for (std::size_t r = 0; r < d.regions.size(); ++r) {
+    const Region& region = d.regions[r];
+    // The kernel's own code holds the device globals that it names.
+    if (region.kind == RegionKind::code_object && d.kernel_object - region.address < region.size) reach.add(r);
+    if (d.kernarg_address - region.address < region.size) kernarg = r;
+  }
+  std::uint64_t bytes = 0;
+  const auto take = [&](std::size_t r, Reach* scanned) {
+    bytes += d.regions[r].size;
+    if (session_.config.max_bytes != 0 && bytes > session_.config.max_bytes)
+      fail(ExitCode::answer_is_no, "the kernel can reach more than the {} that may be captured; raise --max-bytes",
+           support::human_bytes(session_.config.max_bytes));
+    total_ = 2 * bytes;
+    read_region(d, r, snapshot::State::before, scanned != nullptr ? &pointers : nullptr, scanned);
+  };
+  for (std::optional<std::size_t> r = reach.next(); r; r = reach.next()) {
+    take(*r, &reach);
+    // What the last pieces point to comes out when they have arrived.
+    if (reach.idle()) finish_reading(d, snapshot::State::before);
+  }
+  // The arguments' own allocation holds those of many dispatches: it is kept whole, but not everything that some old
+  // argument points to.
+  if (kernarg && !reach.reached(*kernarg)) {
+    take(*kernarg, nullptr);
+    finish_reading(d, snapshot::State::before);
+    pointers.scan(d.kernarg_address, arguments);
+  }
+  return keep_only(d, [&](std::size_t r) { return reach.reached(r) || r == kernarg; });
+}
+
+std::vector<snapshot::NotCaptured> SnapshotTaker::keep_only(snapshot::Dispatch& d,
+                                                            const std::function<bool(std::size_t)>& wanted) {
+  std::vector<snapshot::NotCaptured> left_out;
+  std::vector<bool> keep;
+  std::vector<Region> regions;
+  std::vector<Source> sources;
+  std::vector<std::uint64_t> bases;  // of the code that stays
+  for (std::size_t r = 0; r < d.regions.size(); ++r) {
+    Region& region = d.regions[r];
+    keep.push_back(wanted(r));
+    if (!keep.back()) {
+      left_out.push_back({region.address, region.size, snapshot::to_string(region.kind),
+                          "left out by --scope reachable: no pointer leads there from the kernel's arguments"});
+      continue;
+    }
+    if (region.kind == RegionKind::code_object) bases.push_back(region.address);
+    regions.push_back(std::move(region));
+    sources.push_back(sources_[r]);
+  }
+  writer_->keep_regions(number_, keep);
+  d.regions = std::move(regions);
+  sources_ = std::move(sources);
+  std::erase_if(d.loads, [&](const snapshot::CodeObjectLoad& load) {
+    return std::find(bases.begin(), bases.end(), load.load_base) == bases.end();
+  });
+  return left_out;
+}
+
+std::vector<std::byte> SnapshotTaker::read_kernarg(const snapshot::Dispatch& d) {
   const std::uint32_t size = d.kernel.kernarg_size;
   std::vector<std::byte> bytes;
   if (size != 0 && d.kernarg_address != 0) {
@@ -289,19 +362,27 @@ void SnapshotTaker::read_kernarg(const snapshot::Dispatch& d) {
       fail(ExitCode::environment, "the kernel's arguments at {:#x} cannot be read", d.kernarg_address);
   }
   writer_->set_kernarg(number_, bytes);
+  return bytes;
+}
+
+void SnapshotTaker::read_region(const snapshot::Dispatch& d, std::size_t r, snapshot::State state,
+                                CodePointerFinder* pointers, Reach* reach) {
+  const std::uint64_t address = d.regions[r].address;
+  copier_.read(sources_[r], [this, r, state, address, pointers, reach](
+                                std::uint64_t offset, std::span<const std::byte> bytes, std::function<void()> release) {
+    if (pointers != nullptr) pointers->scan(address + offset, bytes);
+    if (reach != nullptr) reach->scan(address + offset, bytes);
+    progress(bytes.size());
+    writer_->put(number_, r, state, offset, bytes, std::move(release));
+  });
 }
 
 void SnapshotTaker::read(snapshot::Dispatch& d, snapshot::State state, CodePointerFinder* pointers) {
-  for (std::size_t r = 0; r < d.regions.size(); ++r) {
-    const std::uint64_t address = d.regions[r].address;
-    copier_.read(sources_[r],
-                 [this, r, state, address, pointers](std::uint64_t offset, std::span<const std::byte> bytes,
-                                                     std::function<void()> release) {
-                   if (pointers != nullptr) pointers->scan(address + offset, bytes);
-                   progress(bytes.size());
-                   writer_->put(number_, r, state, offset, bytes, std::move(release));
-                 });
-  }
+  for (std::size_t r = 0; r < d.regions.size(); ++r) read_region(d, r, state, pointers, nullptr);
+  finish_reading(d, state);
+}
+
+void SnapshotTaker::finish_reading(snapshot::Dispatch& d, snapshot::State state) {
   for (const Unreadable& range : copier_.finish()) {
     std::string kind = "unknown";
     for (const Region& region : d.regions)
@@ -328,7 +409,10 @@ void SnapshotTaker::progress(std::uint64_t bytes) {
   const auto now = std::chrono::steady_clock::now();
   if (now - published_ < std::chrono::milliseconds(500)) return;
   published_ = now;
-  session_.update_status([&](Status& s) { s.bytes_done = done_; });
+  session_.update_status([&](Status& s) {
+    s.bytes_done = done_;
+    s.bytes_total = total_;
+  });
 }
 
 void SnapshotTaker::add(snapshot::Dispatch dispatch) { manifest_.dispatches.push_back(std::move(dispatch)); }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "capture/code_pointers.h"
 #include "capture/companion.h"
 #include "capture/copier.h"
+#include "capture/reachable.h"
 #include "capture/session.h"
 #include "core/snapshot/manifest.h"
 #include "core/snapshot/writer.h"
@@ -37,8 +40,16 @@ class SnapshotTaker {
   void find_code(snapshot::Dispatch& dispatch, const Request& request);
   void find_regions(snapshot::Dispatch& dispatch);
   void write_code(const snapshot::Dispatch& dispatch);
-  void read_kernarg(const snapshot::Dispatch& dispatch);
+  std::vector<std::byte> read_kernarg(const snapshot::Dispatch& dispatch);
   void read(snapshot::Dispatch& dispatch, snapshot::State state, CodePointerFinder* pointers);
+  void read_region(const snapshot::Dispatch& dispatch, std::size_t region, snapshot::State state,
+                   CodePointerFinder* pointers, Reach* reach);
+  void finish_reading(snapshot::Dispatch& dispatch, snapshot::State state);  // names what could not be read
+  // Reads what pointers lead to and drops the other regions; returns those.
+  std::vector<snapshot::NotCaptured> read_reachable(snapshot::Dispatch& dispatch, std::span<const std::byte> arguments,
+                                                    CodePointerFinder& pointers);
+  std::vector<snapshot::NotCaptured> keep_only(snapshot::Dispatch& dispatch,
+                                               const std::function<bool(std::size_t region)>& wanted);
   void progress(std::uint64_t bytes);
 
   Session& session_;
@@ -51,7 +62,7 @@ class SnapshotTaker {
   std::vector<Source> sources_;  // one for each region of the current dispatch
   std::size_t number_ = 0;       // of the current dispatch
   std::chrono::steady_clock::time_point published_{};
-  std::uint64_t done_ = 0;
+  std::uint64_t done_ = 0, total_ = 0;  // bytes of the current dispatch; the total grows with --scope reachable
 };
 
 }  // namespace kerncap::capture

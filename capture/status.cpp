@@ -22,8 +22,8 @@ constexpr std::pair<StatusState, const char*> state_names[] = {
 template <typename Kernel>
 auto kernel_numbers(Kernel& k) {
   return std::array{std::pair{"dispatches", &k.dispatches}, std::pair{"timed", &k.timed},
-                    std::pair{"total_ns", &k.total_ns}, std::pair{"minimum_ns", &k.minimum_ns},
-                    std::pair{"maximum_ns", &k.maximum_ns}};
+                    std::pair{"total_ns", &k.total_ns},     std::pair{"minimum_ns", &k.minimum_ns},
+                    std::pair{"maximum_ns", &k.maximum_ns}, std::pair{"slowest", &k.slowest}};
 }
 template <typename Kernel>
 auto kernel_resources(Kernel& k) {
@@ -32,14 +32,18 @@ auto kernel_resources(Kernel& k) {
                     std::pair{"private_segment_size", &k.private_segment_size}};
 }
 
+Json write(const std::vector<KernelStatus::Shape>& all) {
+  Json shapes = Json::array();
+  for (const auto& s : all)
+    shapes.push_back({{"grid", s.grid}, {"workgroup", s.workgroup}, {"dispatches", s.dispatches}});
+  return shapes;
+}
+
 Json write(const KernelStatus& k) {
   Json out = {{"symbol", k.symbol}, {"demangled", k.demangled}, {"code_object", k.code_object}, {"matches", k.matches}};
   for (const auto& [key, value] : kernel_numbers(k)) out[key] = *value;
   for (const auto& [key, value] : kernel_resources(k)) out[key] = *value;
-  Json shapes = Json::array();
-  for (const auto& s : k.shapes)
-    shapes.push_back({{"grid", s.grid}, {"workgroup", s.workgroup}, {"dispatches", s.dispatches}});
-  out["shapes"] = shapes;
+  out["shapes"] = write(k.shapes);
   Json times = Json::array();
   for (const auto& t : k.dispatch_times) times.push_back({t.kernel_index, t.index, t.nanoseconds});
   out["dispatch_times"] = times;
@@ -57,6 +61,18 @@ void read_three(const Json& object, const char* key, std::uint32_t (&out)[3], st
   for (std::size_t i = 0; i < 3; ++i) out[i] = static_cast<std::uint32_t>(number(array[i], what));
 }
 
+std::vector<KernelStatus::Shape> read_shapes(const Json& o, std::string_view what) {
+  std::vector<KernelStatus::Shape> out;
+  for (const Json& item : support::array_member(o, "shapes", what)) {
+    KernelStatus::Shape shape;
+    read_three(item, "grid", shape.grid, what);
+    read_three(item, "workgroup", shape.workgroup, what);
+    shape.dispatches = support::unsigned_member(item, "dispatches", what);
+    out.push_back(shape);
+  }
+  return out;
+}
+
 KernelStatus read_kernel(const Json& o, std::string_view what) {
   KernelStatus k;
   k.symbol = support::string_member(o, "symbol", what);
@@ -66,13 +82,7 @@ KernelStatus read_kernel(const Json& o, std::string_view what) {
   for (const auto& [key, value] : kernel_numbers(k)) *value = support::unsigned_member(o, key, what);
   for (const auto& [key, value] : kernel_resources(k))
     *value = static_cast<std::uint32_t>(support::unsigned_member(o, key, what));
-  for (const Json& item : support::array_member(o, "shapes", what)) {
-    KernelStatus::Shape shape;
-    read_three(item, "grid", shape.grid, what);
-    read_three(item, "workgroup", shape.workgroup, what);
-    shape.dispatches = support::unsigned_member(item, "dispatches", what);
-    k.shapes.push_back(shape);
-  }
+  k.shapes = read_shapes(o, what);
   for (const Json& item : support::array_member(o, "dispatch_times", what)) {
     if (!item.is_array() || item.size() != 3) fail(ExitCode::bad_input, "{}: 'dispatch_times' is damaged", what);
     k.dispatch_times.push_back({number(item[0], what), number(item[1], what), number(item[2], what)});
@@ -104,6 +114,11 @@ support::Json to_json(const Status& s) {
               {"captured", s.captured},       {"bytes_done", s.bytes_done},
               {"bytes_total", s.bytes_total}, {"stored_bytes", s.stored_bytes},
               {"held_ns", s.held_ns},         {"notes", s.notes}};
+  out["refused"] = {{"by_shape", s.refused.by_shape},
+                    {"by_range", s.refused.by_range},
+                    {"by_time", s.refused.by_time},
+                    {"shapes", write(s.refused.shapes)},
+                    {"ranges", s.refused.ranges}};
   Json kernels = Json::array();
   for (const KernelStatus& k : s.kernels) kernels.push_back(write(k));
   out["kernels"] = kernels;
@@ -128,6 +143,15 @@ Status status_from_json(const support::Json& o, std::string_view what) {
   s.stored_bytes = support::unsigned_member(o, "stored_bytes", what);
   s.held_ns = support::unsigned_member(o, "held_ns", what);
   s.notes = texts(o, "notes", what);
+  const auto found_refused = o.find("refused");
+  if (found_refused == o.end() || !found_refused->is_object())
+    fail(ExitCode::bad_input, "{}: 'refused' is missing", what);
+  const Json& refused = *found_refused;
+  s.refused.by_shape = support::unsigned_member(refused, "by_shape", what);
+  s.refused.by_range = support::unsigned_member(refused, "by_range", what);
+  s.refused.by_time = support::unsigned_member(refused, "by_time", what);
+  s.refused.shapes = read_shapes(refused, what);
+  s.refused.ranges = texts(refused, "ranges", what);
   for (const Json& item : support::array_member(o, "kernels", what)) s.kernels.push_back(read_kernel(item, what));
   return s;
 }

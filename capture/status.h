@@ -38,6 +38,7 @@ struct KernelStatus {
     std::uint64_t kernel_index = 0, index = 0, nanoseconds = 0;
   };
   std::uint64_t timed = 0, total_ns = 0, minimum_ns = 0, maximum_ns = 0;
+  std::uint64_t slowest = 0;          // the dispatch of maximum_ns, among this kernel's
   std::vector<Shape> shapes;          // the first 16
   std::vector<Timed> dispatch_times;  // the first 4096: among this kernel's dispatches, among all, duration
   std::uint32_t sgprs = 0, vgprs = 0, agprs = 0, group_segment_size = 0, private_segment_size = 0;
@@ -52,8 +53,14 @@ struct Status {
   std::string snapshot;                 // when captured
   std::vector<std::uint64_t> captured;  // the kernel's dispatch numbers in it, from 0
   std::uint64_t bytes_done = 0, bytes_total = 0;
-  std::uint64_t stored_bytes = 0;     // in the snapshot's chunk files
-  std::uint64_t held_ns = 0;          // how long the application's queues were held, in all
+  std::uint64_t stored_bytes = 0;  // in the snapshot's chunk files
+  std::uint64_t held_ns = 0;       // how long the application's queues were held, in all
+  // Dispatches of wanted kernels that did not pass Config's choices, each counted under its first reason.
+  struct Refused {
+    std::uint64_t by_shape = 0, by_range = 0, by_time = 0;
+    std::vector<KernelStatus::Shape> shapes;  // that were refused: the first 16
+    std::vector<std::string> ranges;          // that the application opened: the first 50 names; when one was asked for
+  } refused;
   std::vector<KernelStatus> kernels;  // every kernel seen in a loaded code object, dispatched or not
   std::vector<std::string> notes;     // what a person should know about the result
 };

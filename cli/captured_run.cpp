@@ -6,12 +6,17 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "capture/ranges.h"
 #include "cli/companions.h"
 #include "core/codeobject/code_object.h"
 #include "core/support/file.h"
+#include "core/support/json.h"
 #include "core/support/progress.h"
 
 namespace kerncap::cli {
@@ -75,6 +80,33 @@ class StatusWatcher {
   std::thread thread_;
 };
 
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+// Makes the application's HSA runtime load the library, on every way that there is (capture/entry.cpp).
+void load_into(Environment& environment, const fs::path& library, const capture::Config& config) {
+  environment["HSA_TOOLS_LIB"] = library.string();
+  // Runtimes with rocprofiler-register ignore HSA_TOOLS_LIB unless they are told to honour it.
+  environment["HSA_TOOLS_ROCPROFILER_V1_TOOLS"] = "1";
+  // In the place of rocprofiler-sdk, which is needed for its own tools only: another tool of the user's goes first, and
+  // then we come in by the line above.
+  if (!is_set("ROCP_TOOL_LIBRARIES") && !is_set("ROCPROFILER_REGISTER_LIBRARY"))
+    environment["ROCPROFILER_REGISTER_LIBRARY"] = library.string();
+  if (config.range.empty()) return;
+  // Before libroctx64's functions.
+  environment[capture::range_variable] = config.range;
+  const auto preload = environment.find("LD_PRELOAD");
+  std::string others;
+  if (preload != environment.end() && preload->second)
+    others = *preload->second;
+  else if (is_set("LD_PRELOAD"))
+    others = std::getenv("LD_PRELOAD");
+  const fs::path ranges = require_companion(companions().libraries / "libkerncap-ranges.so");
+  environment["LD_PRELOAD"] = others.empty() ? ranges.string() : others + ":" + ranges.string();
+}
+
 std::string list_of(const std::vector<const KernelStatus*>& kernels) {
   std::string text;
   for (std::size_t i = 0; i < kernels.size() && i < candidates_shown; ++i) {
@@ -117,6 +149,83 @@ std::string how_to_choose(const std::vector<const KernelStatus*>& matching) {
        list_of(launched), how_to_choose(launched));
 }
 
+std::string shape(const std::uint32_t (&extent)[3]) { return fmt::format("{}x{}x{}", extent[0], extent[1], extent[2]); }
+
+// Why dispatches of the wanted kernel did not count; empty when all did.
+std::string why_refused(const std::vector<Status>& statuses, const CaptureOptions& options) {
+  Status::Refused all;
+  for (const Status& status : statuses) {
+    all.by_shape += status.refused.by_shape;
+    all.by_range += status.refused.by_range;
+    all.by_time += status.refused.by_time;
+    all.shapes.insert(all.shapes.end(), status.refused.shapes.begin(), status.refused.shapes.end());
+    all.ranges.insert(all.ranges.end(), status.refused.ranges.begin(), status.refused.ranges.end());
+  }
+  std::string text;
+  if (all.by_shape > 0) {
+    text += fmt::format("{} dispatches had another shape than --grid and --block ask for:", all.by_shape);
+    for (std::size_t i = 0; i < all.shapes.size() && i < candidates_shown; ++i) {
+      text += fmt::format("{} grid {} block {} ({})", i == 0 ? "" : ",", shape(all.shapes[i].grid),
+                          shape(all.shapes[i].workgroup), all.shapes[i].dispatches);
+    }
+  }
+  if (all.by_range > 0) {
+    text += fmt::format("{}{} dispatches were in no open ROCTX range that matches '{}': ", text.empty() ? "" : "; ",
+                        all.by_range, options.range);
+    if (all.ranges.empty()) {
+      text += "the application opened no ROCTX range at all (does it link libroctx64, and does it mark ranges?)";
+    } else {
+      text += "the application opened ";
+      for (std::size_t i = 0; i < all.ranges.size() && i < candidates_shown; ++i) {
+        text += fmt::format("{}'{}'", i == 0 ? "" : ", ", all.ranges[i]);
+      }
+    }
+  }
+  if (all.by_time > 0) {
+    text += fmt::format("{}{} dispatches came outside of the time that --after and --before allow",
+                        text.empty() ? "" : "; ", all.by_time);
+  }
+  return text;
+}
+
+// The slowest dispatch of the kernel in what `kerncap profile --json` wrote.
+capture::DispatchList slowest_dispatch(const CaptureOptions& options) {
+  if (options.profile.empty()) {
+    fail(ExitCode::usage,
+         "--dispatch slowest needs --profile FILE: write it with 'kerncap profile --json -- ... > FILE'");
+  }
+  if (!options.grid.empty() || !options.block.empty() || !options.range.empty() || options.after_ms != 0 ||
+      options.before_ms != 0) {
+    fail(
+        ExitCode::usage,
+        "--dispatch slowest names one dispatch of all; it cannot be combined with --grid, --block, --range, --after or "
+        "--before");
+  }
+  const support::Json document = support::read_json_file(options.profile);
+  const codeobject::NamePattern pattern(options.kernel);
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> slowest;  // nanoseconds, dispatch
+  std::vector<std::string> symbols;
+  for (const support::Json& kernel : support::array_member(document, "kernels", options.profile)) {
+    const std::string symbol = support::string_member(kernel, "symbol", options.profile);
+    std::string name = symbol;
+    if (name.ends_with(".kd")) name.resize(name.size() - 3);
+    const std::string demangled = support::string_member(kernel, "kernel", options.profile);
+    if (!pattern.matches(name, demangled) && !pattern.matches(symbol, demangled)) continue;
+    if (support::unsigned_member(kernel, "timed", options.profile) == 0) continue;
+    symbols.push_back(symbol);
+    slowest = {support::unsigned_member(kernel, "maximum_ns", options.profile),
+               support::unsigned_member(kernel, "slowest_dispatch", options.profile)};
+  }
+  if (!slowest) {
+    fail(ExitCode::answer_is_no, "'{}' holds no timed kernel that matches '{}'", options.profile, options.kernel);
+  }
+  if (symbols.size() > 1) {
+    fail(ExitCode::answer_is_no, "'{}' matches {} kernels in '{}': name one of them whole, or by -k sym:<symbol>",
+         options.kernel, symbols.size(), options.profile);
+  }
+  return capture::DispatchList({{slowest->second, slowest->second, 1}});
+}
+
 [[noreturn]] void explain_missing_snapshot(const CapturedRun& run, const CaptureOptions& options) {
   if (std::any_of(run.statuses.begin(), run.statuses.end(), [](const Status& s) { return s.ambiguous; })) {
     refuse_ambiguity(run.statuses, options);
@@ -137,6 +246,10 @@ std::string how_to_choose(const std::vector<const KernelStatus*>& matching) {
          "in HSA_TOOLS_LIB? ('kerncap doctor' looks)");
   }
   const auto matching = kernels_where(run.statuses, [](const KernelStatus& k) { return k.matches; });
+  if (const std::string refused = why_refused(run.statuses, options); !refused.empty()) {
+    fail(ExitCode::answer_is_no, "the wanted dispatch ({}) of '{}' did not come: {}", options.dispatches,
+         options.kernel, refused);
+  }
   if (!matching.empty()) {
     fail(ExitCode::answer_is_no, "the wanted dispatch ({}) of '{}' did not come: {}", options.dispatches,
          options.kernel, list_of(matching));
@@ -169,9 +282,7 @@ CapturedRun run_captured(const Program& program, capture::Config config, const s
   command.argv = application;
   command.environment = devices;
   if (program.json) command.standard_output = support::Stream::standard_error;
-  command.environment["HSA_TOOLS_LIB"] = library.string();
-  // Runtimes with rocprofiler-register ignore HSA_TOOLS_LIB unless they are told to honour it.
-  command.environment["HSA_TOOLS_ROCPROFILER_V1_TOOLS"] = "1";
+  load_into(command.environment, library, config);
   command.environment[capture::config_variable] = config_file.string();
 
   CapturedRun result;
@@ -193,13 +304,40 @@ void CaptureOptions::add_flags(CLI::App& command, const std::string& output_help
       ->type_name("PATTERN");
   command
       .add_option("-d,--dispatch", dispatches,
-                  "Which dispatches of the kernel, from 0: 3 | 1,4 | 10-19 | 0-:100 (every 100th)")
+                  "Which dispatches of the kernel, from 0: 3 | 1,4 | 10-19 | 0-:100 (every 100th) | slowest (of "
+                  "--profile). With --grid, --block, --range, --after or --before: of those that pass these")
       ->type_name("LIST")
       ->capture_default_str();
+  command
+      .add_option("--profile", profile, "What 'kerncap profile --json' wrote of an equal run: for --dispatch slowest")
+      ->type_name("FILE");
+  command
+      .add_option("--grid", grid, "Only dispatches of this grid, in work-items as 'kerncap profile' shows it: 1024x1x1")
+      ->type_name("SHAPE");
+  command.add_option("--block", block, "Only dispatches of this workgroup: 256 | 16x16 | 64x*x* ('*' is any)")
+      ->type_name("SHAPE");
+  command.add_option("--range", range, "Only while a ROCTX range is open whose name matches this glob")
+      ->type_name("GLOB");
+  const std::map<std::string, double> units{{"ms", 1}, {"s", 1000}, {"m", 60000}};
+  const auto duration = [&](const char* name, double& value, const char* help) {
+    command.add_option(name, value, help)
+        ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED))
+        ->check(CLI::NonNegativeNumber)
+        ->type_name("TIME");
+  };
+  duration("--after", after_ms, "Only from this long after the start of the HSA runtime on: 500ms | 2s | 1m");
+  duration("--before", before_ms, "Only until this long after the start of the HSA runtime");
   command.add_option("--code-object", code_object, "Only the kernel of the code object whose SHA-256 begins so")
       ->type_name("DIGEST");
   command.add_option("-o,--output", output, output_help)->required()->type_name("FOLDER");
   command.add_option("--process", process, "Only in processes whose program matches this glob")->type_name("GLOB");
+  command
+      .add_option("--scope", scope,
+                  "everything that the device can reach, or only what pointers lead to from the kernel's arguments "
+                  "(reachable)")
+      ->check(CLI::IsMember({"everything", "reachable"}))
+      ->capture_default_str()
+      ->type_name("SCOPE");
   command.add_option("--max-bytes", max_bytes, "Refuse to capture more memory than this (e.g. 4GiB); 0: no limit")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
@@ -214,7 +352,13 @@ CaptureOutcome take_snapshot(const Program& program, const std::string& command,
   capture::Config config;
   config.pattern = options.kernel;
   config.code_object = options.code_object;
-  config.dispatches = capture::DispatchList::parse(options.dispatches);
+  config.dispatches =
+      options.dispatches == "slowest" ? slowest_dispatch(options) : capture::DispatchList::parse(options.dispatches);
+  if (!options.grid.empty()) config.grid = capture::ShapePattern::parse(options.grid);
+  if (!options.block.empty()) config.block = capture::ShapePattern::parse(options.block);
+  config.range = options.range;
+  config.after_ms = static_cast<std::uint64_t>(options.after_ms);
+  config.before_ms = static_cast<std::uint64_t>(options.before_ms);
   fs::path wanted = fs::absolute(output).lexically_normal();
   if (!wanted.has_filename()) wanted = wanted.parent_path();
   if (!replace && fs::exists(fs::symlink_status(wanted))) {
@@ -228,6 +372,7 @@ CaptureOutcome take_snapshot(const Program& program, const std::string& command,
   // after an application that was killed, nor can it know before the end that a second kernel matches.
   const support::AtomicFolder staging(wanted.parent_path() / (wanted.filename().string() + ".capture"), true);
   config.output = staging.path() / "snapshot.kcap";
+  config.reachable_only = options.scope == "reachable";
   config.max_bytes = options.max_bytes;
   config.process = options.process;
   CapturedRun run =

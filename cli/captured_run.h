@@ -29,7 +29,9 @@ std::string describe_end(const support::ProcessResult& result);
 
 // The flags that choose a dispatch: the same for capture and extract.
 struct CaptureOptions {
-  std::string kernel, dispatches = "0", output, process, code_object;
+  std::string kernel, dispatches = "0", output, process, code_object, scope = "everything";
+  std::string profile, grid, block, range;
+  double after_ms = 0, before_ms = 0;
   std::uint64_t max_bytes = 0;
   bool force = false;
   Devices devices;

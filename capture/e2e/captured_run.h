@@ -48,6 +48,10 @@ class Runner {
       if (environment.contains("KERNCAP_TEST_DEVICES"))
         command.environment["KERNCAP_SOFTGPU_ARCH"] = KERNCAP_TEST_ARCHITECTURE "," KERNCAP_TEST_ARCHITECTURE;
     }
+    if (!preload.empty()) {
+      auto& all = command.environment["LD_PRELOAD"];
+      all = all ? *all + ":" + preload : preload;
+    }
     if (with_capture) {
       command.environment["HSA_TOOLS_LIB"] = (libraries / "libkerncap-capture.so").string();
       command.environment["HSA_TOOLS_REPORT_LOAD_FAILURE"] = "1";
@@ -71,6 +75,7 @@ class Runner {
   support::TemporaryFolder folder;
   Config config;
   std::map<std::string, std::optional<std::string>> environment;
+  std::string preload;  // behind the software GPU
 };
 
 }  // namespace kerncap::capture::testing

@@ -23,14 +23,15 @@ struct StandInKernel {
 
 class StandInRuntime {
  public:
-  StandInRuntime();
+  // `amd_version`: of which release's layout its AMD table is (runtime_table.h).
+  explicit StandInRuntime(ApiTableVersion amd_version = {2, amd_table_size(70), 0, 0});
   static StandInRuntime& current();
 
   HsaApiTable& table() { return root_; }
   CoreApiTable& core() { return *root_.core_; }
-  AmdExtTable amd();  // what the live table holds now, in our headers' layout
-  AmdMiddle& middle();
-  AmdTail& tail();
+  AmdExtTable amd();    // what the live table holds now, in our headers' layout
+  AmdMiddle* middle();  // null when that release has none
+  AmdTail* tail();
 
   // Makes the `nth` call (from 0) of a function fail with HSA_STATUS_ERROR; counted from now on.
   void fail(const std::string& function, unsigned nth);

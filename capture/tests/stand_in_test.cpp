@@ -8,10 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
+#include <thread>
 
 #include "capture/companion.h"
 #include "capture/config.h"
+#include "capture/ranges.h"
 #include "capture/status.h"
 #include "capture/tests/stand_in_runtime.h"
 #include "core/snapshot/reader.h"
@@ -19,6 +22,7 @@
 
 extern "C" bool OnLoad(HsaApiTable* table, std::uint64_t, std::uint64_t, const char* const*);
 extern "C" void OnUnload();
+extern "C" int rocprofiler_set_api_table(const char* name, std::uint64_t, std::uint64_t, void** tables, std::uint64_t);
 
 namespace kerncap::capture {
 
@@ -113,13 +117,7 @@ class Application {
       add("interop", p, RegionKind::ipc);
     VmemHandle vmem{};
     reservation_ = static_cast<char*>(host_pages(16 << 20));
-    if (runtime_.tail().vmem_handle_create({testing::device_fine}, 1 << 20, 0, 0, &vmem) == HSA_STATUS_SUCCESS &&
-        runtime_.tail().vmem_map(reservation_ + (4 << 20), 1 << 20, 0, vmem, 0) == HSA_STATUS_SUCCESS)
-      add("vmem", reservation_ + (4 << 20), RegionKind::vmem);
-    // Mapped and unmapped again: a hole that must not be read.
-    if (runtime_.tail().vmem_map(reservation_ + (8 << 20), 2 << 20, 0, vmem, 0) == HSA_STATUS_SUCCESS)
-      unmapped_ = runtime_.tail().vmem_unmap(reservation_ + (8 << 20), 1 << 20) == HSA_STATUS_SUCCESS;
-
+    if (AmdTail* const tail = runtime_.tail()) map_virtual_memory(*tail, vmem);
     if (amd.hsa_amd_memory_pool_allocate_fn({testing::host_fine}, 4096, 0, &p) == HSA_STATUS_SUCCESS)
       arguments_ = static_cast<Arguments*>(p);
     else
@@ -173,6 +171,14 @@ class Application {
   hsa_queue_t *queue_ = nullptr, *second_ = nullptr;
 
  private:
+  void map_virtual_memory(AmdTail& tail, VmemHandle& vmem) {
+    if (tail.vmem_handle_create({testing::device_fine}, 1 << 20, 0, 0, &vmem) == HSA_STATUS_SUCCESS &&
+        tail.vmem_map(reservation_ + (4 << 20), 1 << 20, 0, vmem, 0) == HSA_STATUS_SUCCESS)
+      add("vmem", reservation_ + (4 << 20), RegionKind::vmem);
+    // Mapped and unmapped again: a hole that must not be read.
+    if (tail.vmem_map(reservation_ + (8 << 20), 2 << 20, 0, vmem, 0) == HSA_STATUS_SUCCESS)
+      unmapped_ = tail.vmem_unmap(reservation_ + (8 << 20), 1 << 20) == HSA_STATUS_SUCCESS;
+  }
   static void* host_pages(std::size_t size) {
     return ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   }
@@ -201,7 +207,7 @@ class StandIn : public ::testing::Test {
 
   // Runs `body` in a child; what it returns is the child's exit status. 124: it hung.
   template <typename Body>
-  int in_child(Body&& body) {
+  int in_child(Body&& body, ApiTableVersion amd_version = {2, amd_table_size(70), 0, 0}) {
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
@@ -211,7 +217,7 @@ class StandIn : public ::testing::Test {
         const auto file = folder_.path() / "config.json";
         support::write_file_atomically(file, support::dump_json(to_json(config_)));
         ::setenv(config_variable, file.c_str(), 1);
-        StandInRuntime runtime;
+        StandInRuntime runtime(amd_version);
         result = body(runtime);
       } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
@@ -334,7 +340,7 @@ TEST_F(StandIn, FreedDetachedAndUnlockedMemoryIsGone) {
                 else if (b.name == "interop")
                   runtime.amd().hsa_amd_interop_unmap_buffer_fn(b.data);
                 else if (b.name == "vmem")
-                  runtime.tail().vmem_unmap(b.data, 1 << 20);
+                  runtime.tail()->vmem_unmap(b.data, 1 << 20);
                 else if (b.name == "svm")
                   ::munmap(b.data, words * 4);
                 else
@@ -396,8 +402,8 @@ TEST_F(StandIn, HostCopiesWaitUntilTheKernelIsCaptured) {
        }},
       {"hsa_amd_memory_async_copy_on_engine",
        [&](auto& r, void* to) {
-         r.middle().memory_async_copy_on_engine(to, testing::gpu, junk.data(), testing::cpu, junk.size(), 0, nullptr,
-                                                testing::make_signal(1), 1, false);
+         r.middle()->memory_async_copy_on_engine(to, testing::gpu, junk.data(), testing::cpu, junk.size(), 0, nullptr,
+                                                 testing::make_signal(1), 1, false);
        }},
       {"hsa_amd_memory_async_copy_rect", [&](auto& r, void* to) {
          const hsa_pitched_ptr_t target{to, junk.size(), 0},
@@ -454,16 +460,203 @@ TEST_F(StandIn, ARuntimeWithSmallerTablesIsLeftAsItIs) {
             0);
 }
 
-TEST_F(StandIn, ATableOfAnUnknownLayoutIsLeftAsItIs) {
+TEST_F(StandIn, ManyCapturesLeaveNoSignalBehind) {
+  config_.dispatches = DispatchList::parse("0-19");
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              const hsa_signal_t done = testing::make_signal(40);
+              for (unsigned i = 0; i < 20; ++i) {
+                runtime.submit(application.queue_, {application.packet(0, done)});
+                runtime.submit(application.second_, {application.packet(1, done)});
+              }
+              if (!testing::reaches_zero(done, 50000)) return 1;
+              OnUnload();
+              if (Reader(config_.output).manifest().dispatches.size() != 20) return 3;
+              const auto calls = runtime.calls();
+              if (calls.at("signal_create") < 100) return 4;
+              return calls.at("signal_create") == calls.at("signal_destroy") ? 0 : 5;
+            }),
+            0);
+}
+
+TEST_F(StandIn, MoreMemoryThanAllowedIsRefusedBeforeAnythingIsHeld) {
+  config_.max_bytes = 100000;
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              if (const int result = load_and_run(runtime, application)) return result;
+              return runtime.calls().contains("signal_create") ? 3 : 0;  // no gate was ever made
+            }),
+            0);
+  EXPECT_EQ(status().state, StatusState::failed);
+  EXPECT_THAT(status().reason, ::testing::HasSubstr("--max-bytes"));
+}
+
+TEST_F(StandIn, OnlyTheShapeThatWasAskedForIsCountedAndTaken) {
+  config_.grid = ShapePattern::parse("128x*");
+  config_.block = ShapePattern::parse("64");
+  config_.dispatches = DispatchList::parse("1");
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              const hsa_signal_t done = testing::make_signal(6);
+              for (const std::uint32_t grid : {64u, 128u, 256u, 64u, 128u, 128u}) {
+                auto packet = application.packet(0, done);
+                packet.grid_size_x = grid;
+                runtime.submit(application.queue_, {packet});
+              }
+              if (!testing::reaches_zero(done, 20000)) return 1;
+              OnUnload();
+              const Reader reader(config_.output);
+              const Dispatch& d = reader.manifest().dispatches.at(0);
+              return d.grid[0] == 128 && d.kernel_index == 4 && application.result_is(6) ? 0 : 2;
+            }),
+            0);
+  EXPECT_EQ(status().captured, std::vector<std::uint64_t>{4});
+  EXPECT_EQ(status().refused.by_shape, 3u);
+  ASSERT_EQ(status().refused.shapes.size(), 2u);
+  EXPECT_EQ(status().refused.shapes[0].grid[0], 64u);
+  EXPECT_EQ(status().refused.shapes[0].dispatches, 2u);
+}
+
+TEST_F(StandIn, OnlyTheTimeThatWasAskedForCounts) {
+  config_.after_ms = 300;
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              const hsa_signal_t early = testing::make_signal(1), late = testing::make_signal(1);
+              runtime.submit(application.queue_, {application.packet(0, early)});
+              ::usleep(500000);
+              runtime.submit(application.queue_, {application.packet(0, late)});
+              if (!testing::reaches_zero(late, 20000)) return 1;
+              OnUnload();
+              return Reader(config_.output).manifest().dispatches.at(0).kernel_index == 1 ? 0 : 2;
+            }),
+            0);
+  EXPECT_EQ(status().refused.by_time, 1u);
+  forget();
+  config_.after_ms = 0;
+  config_.before_ms = 1;
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              ::usleep(20000);
+              application.start();
+              if (!application.launch()) return 1;
+              OnUnload();
+              return std::filesystem::exists(config_.output) ? 2 : 0;
+            }),
+            0);
+  EXPECT_EQ(status().refused.by_time, 1u);
+}
+
+// A thread that marks ranges is judged by its own; one that never did, by anybody's; a started range counts everywhere.
+TEST_F(StandIn, OnlyTheRangeThatWasAskedForCounts) {
+  config_.range = "step *";
+  config_.dispatches = DispatchList::parse("0-100");
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              const auto launch = [&] {
+                const hsa_signal_t done = testing::make_signal(1);
+                runtime.submit(application.queue_, {application.packet(0, done)});
+                return testing::reaches_zero(done, 20000);
+              };
+              const auto elsewhere = [&](bool marks) {
+                std::thread([&] {
+                  if (marks) {
+                    ranges().push("other");
+                    ranges().pop();
+                  }
+                  launch();
+                }).join();
+              };
+              launch();  // 0: outside
+              ranges().push("step 1");
+              launch();  // 1: inside
+              ranges().push("inner");
+              launch();          // 2: inside, nested
+              elsewhere(false);  // 3: inside, a helper's
+              elsewhere(true);   // 4: outside, that thread's own ranges say so
+              ranges().pop();
+              ranges().pop();
+              launch();  // 5: outside
+              ranges().start(77, "step 2");
+              elsewhere(true);  // 6: inside
+              ranges().stop(77);
+              launch();  // 7: outside
+              std::thread([] { ranges().push("step 3"); }).join();
+              elsewhere(false);  // 8: outside, whoever had it open has ended
+              OnUnload();
+              return application.result_is(9) ? 0 : 2;
+            }),
+            0);
+  EXPECT_EQ(status().captured, (std::vector<std::uint64_t>{1, 2, 3, 6}));
+  EXPECT_EQ(status().refused.by_range, 5u);
+  EXPECT_THAT(status().refused.ranges, ::testing::ElementsAre("step 1", "inner", "other", "step 2", "step 3"));
+}
+
+TEST_F(StandIn, TheRegisteringWayTakesTheTablesAndEndsWithTheLastShutDown) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              void* table = &runtime.table();
+              rocprofiler_set_api_table("hsa", 70000, 0, &table, 1);
+              OnLoad(&runtime.table(), 3, 0, nullptr);  // on the second way, too: once is enough
+              runtime.core().hsa_init_fn();
+              application.start();
+              if (!application.launch()) return 1;
+              runtime.core().hsa_shut_down_fn();
+              runtime.core().hsa_shut_down_fn();
+              if (!application.result_is(1)) return 2;
+              if (runtime.calls().at("shut_down") != 2 || runtime.calls().at("queue_intercept_create") != 2) return 4;
+              return check_snapshot(config_.output, application);
+            }),
+            0);
+  EXPECT_EQ(status().state, StatusState::captured) << status().reason;
+}
+
+TEST_F(StandIn, TheTablesOfEveryReleaseAreRead) {
+  // Those of ROCr 5.0 to 5.4, 5.5, 5.6 and 5.7; 6.0, 6.1, 6.2, 6.3 and 7.
   for (const ApiTableVersion version :
-       {ApiTableVersion{1, sizeof(AmdExtTable) + 16, 0, 0}, ApiTableVersion{3, 4096, 0, 0}})
+       {ApiTableVersion{1, amd_table_size(48), 0, 0}, ApiTableVersion{1, amd_table_size(51), 0, 0},
+        ApiTableVersion{1, amd_table_size(55), 0, 0}, ApiTableVersion{2, amd_table_size(67), 0, 0},
+        ApiTableVersion{2, amd_table_size(68), 1, 0}, ApiTableVersion{2, amd_table_size(70), 2, 0},
+        ApiTableVersion{2, amd_table_size(71), 4, 0}, ApiTableVersion{2, amd_table_size(74), 7, 0}}) {
+    forget();
+    EXPECT_EQ(in_child(
+                  [&](StandInRuntime& runtime) {
+                    Application application(runtime);
+                    if (const int result = load_and_run(runtime, application)) return result;
+                    if (application.buffers.size() != (version.major_id < 2 ? 11u : 12u)) return 20;
+                    return check_snapshot(config_.output, application);
+                  },
+                  version),
+              0)
+        << version.major_id << " of " << version.minor_id << " bytes: " << status().reason;
+    EXPECT_EQ(status().state, StatusState::captured) << status().reason;
+  }
+}
+
+TEST_F(StandIn, ATableOfAnUnknownLayoutIsLeftAsItIsAndTheStatusSaysSo) {
+  for (const ApiTableVersion version :
+       {ApiTableVersion{1, amd_table_size(50), 0, 0}, ApiTableVersion{3, amd_table_size(74), 0, 0},
+        ApiTableVersion{2, amd_table_size(66), 0, 0}}) {
+    forget();
     EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
                 runtime.table().amd_ext_->version = version;
                 const auto create = runtime.core().hsa_queue_create_fn;
                 OnLoad(&runtime.table(), 3, 0, nullptr);
+                rocprofiler_set_api_table("hsa", 70000, 0, std::array<void*, 1>{&runtime.table()}.data(), 1);
                 return runtime.core().hsa_queue_create_fn == create ? 0 : 1;
               }),
               0);
+    EXPECT_EQ(status().state, StatusState::failed);
+    EXPECT_THAT(status().reason, ::testing::HasSubstr("layout"));
+  }
 }
 
 TEST_F(StandIn, ABrokenConfigurationHarmsNobody) {

@@ -23,6 +23,8 @@ Json summary(const CaptureOutcome& outcome, const snapshot::Reader& reader) {
                           {"dispatch", dispatch.kernel_index},
                           {"regions", dispatch.regions.size()},
                           {"bytes", bytes},
+                          {"scope", to_string(dispatch.scope)},
+                          {"visible_bytes", dispatch.visible_bytes},
                           {"not_captured", dispatch.not_captured.size()},
                           {"has_after", dispatch.has_after}});
   }
@@ -42,9 +44,13 @@ ExitCode capture_command(const Program& program, const CaptureOptions& options) 
     print(dump_json(result));
   } else {
     for (const Json& dispatch : result["dispatches"]) {
-      print(fmt::format("captured {}, dispatch {}: {} regions, {}{}\n", dispatch["kernel"].get<std::string>(),
+      print(fmt::format("captured {}, dispatch {}: {} regions, {}{}{}\n", dispatch["kernel"].get<std::string>(),
                         dispatch["dispatch"].get<std::uint64_t>(), dispatch["regions"].get<std::uint64_t>(),
                         support::human_bytes(dispatch["bytes"].get<std::uint64_t>()),
+                        dispatch["scope"] == "everything"
+                            ? ""
+                            : fmt::format(" of the {} that the device could reach",
+                                          support::human_bytes(dispatch["visible_bytes"].get<std::uint64_t>())),
                         dispatch["not_captured"] == 0 ? "" : "; parts of memory are NOT in it, see 'kerncap inspect'"));
     }
     print(

@@ -46,6 +46,7 @@ Json as_json(const Row& row, std::uint64_t all_ns) {
           {"mean_ns", kernel.timed == 0 ? 0 : kernel.total_ns / kernel.timed},
           {"minimum_ns", kernel.minimum_ns},
           {"maximum_ns", kernel.maximum_ns},
+          {"slowest_dispatch", kernel.slowest},
           {"share", all_ns == 0 ? 0.0 : static_cast<double>(kernel.total_ns) / static_cast<double>(all_ns)},
           {"shapes", shapes},
           {"vgprs", kernel.vgprs},
@@ -85,9 +86,10 @@ ExitCode profile(const Program& program, const Devices& devices, const std::stri
                  {"mean", Align::right},
                  {"calls", Align::right},
                  {"grid/workgroup"},
-                 {"VGPR", Align::right},
+                 {"VGPR+AGPR/SGPR", Align::right},
                  {"LDS", Align::right},
                  {"scratch", Align::right},
+                 {"code object"},
                  {"kernel"}});
     for (const Row& row : rows) {
       const KernelStatus& kernel = row.kernel;
@@ -96,8 +98,9 @@ ExitCode profile(const Program& program, const Devices& devices, const std::stri
           {fmt::format("{:.1f} %", share), human_time(static_cast<double>(kernel.total_ns)),
            kernel.timed == 0 ? "-"
                              : human_time(static_cast<double>(kernel.total_ns) / static_cast<double>(kernel.timed)),
-           std::to_string(kernel.dispatches), shape_of(kernel), std::to_string(kernel.vgprs),
-           std::to_string(kernel.group_segment_size), std::to_string(kernel.private_segment_size), kernel.demangled});
+           std::to_string(kernel.dispatches), shape_of(kernel),
+           fmt::format("{}+{}/{}", kernel.vgprs, kernel.agprs, kernel.sgprs), std::to_string(kernel.group_segment_size),
+           std::to_string(kernel.private_segment_size), kernel.code_object.substr(0, 12), kernel.demangled});
     }
     print("\n" + table.text());
   }
@@ -119,7 +122,8 @@ void add_profile(Program& program) {
   CLI::App& command =
       program.add("profile", "Rank the kernels of an application by device time",
                   "  kerncap profile -- ./app --steps 10\n  kerncap profile --softgpu --json -- ./app\n"
-                  "The number that 'kerncap capture --dispatch' takes is \"dispatch\" in --json's dispatch_times.\n");
+                  "The number that 'kerncap capture --dispatch' takes is \"dispatch\" in --json's dispatch_times;\n"
+                  "'kerncap capture --dispatch slowest --profile FILE' takes what --json wrote into FILE.\n");
   struct Options {
     Devices devices;
     std::string process;

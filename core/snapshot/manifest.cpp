@@ -1,5 +1,7 @@
 #include "core/snapshot/manifest.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -29,6 +31,11 @@ constexpr std::pair<RegionKind, const char*> kind_names[] = {
     {RegionKind::vmem, "vmem"},
     {RegionKind::ipc, "ipc"},
     {RegionKind::code_object, "code_object"},
+};
+
+constexpr std::pair<Scope, const char*> scope_names[] = {
+    {Scope::everything, "everything"},
+    {Scope::reachable, "reachable"},
 };
 
 // ---- writing ----------------------------------------------------------------------------------------------------
@@ -127,6 +134,8 @@ Json write(const Dispatch& d) {
   out["pages_file"] = d.pages_file;
   out["has_after"] = d.has_after;
   out["incomplete_reason"] = d.incomplete_reason;
+  out["scope"] = to_string(d.scope);
+  out["visible_bytes"] = d.visible_bytes;
   out["coverage"] = list(d.coverage, [](const auto& c) {
     return Json{{"kind", c.kind}, {"regions", c.regions}, {"bytes", c.bytes}};
   });
@@ -351,7 +360,7 @@ void check_regions(const std::vector<Region>& regions, const std::string& what) 
   }
 }
 
-Dispatch read_dispatch(const Object& o, std::size_t agents) {
+Dispatch read_dispatch(const Object& o, std::size_t agents, unsigned version) {
   Dispatch d;
   d.kernel_symbol = o.text("kernel_symbol");
   d.kernel_demangled = o.text("kernel_demangled");
@@ -387,18 +396,30 @@ Dispatch read_dispatch(const Object& o, std::size_t agents) {
   });
   d.regions = o.each("regions", [&](const Object& item) { return read_region(item, agents); });
   check_regions(d.regions, o.what());
+  if (version >= 2) {
+    const std::string scope = o.text("scope");
+    const auto* const known = std::find_if(std::begin(scope_names), std::end(scope_names),
+                                           [&](const auto& entry) { return scope == entry.second; });
+    if (known == std::end(scope_names)) fail(ExitCode::bad_input, "{}: unknown scope '{}'", o.what(), scope);
+    d.scope = known->first;
+    d.visible_bytes = o.number<std::uint64_t>("visible_bytes");
+  } else {
+    for (const Region& region : d.regions) d.visible_bytes += region.size;
+  }
   d.loads = o.each("loads", [&](const Object& item) { return read_load(item, agents); });
   d.code_pointers_complete = o.flag("code_pointers_complete");
   d.code_pointers = o.each("code_pointers", [](const Object& item) { return read_code_pointer(item); });
   return d;
 }
 
-void check_schema(const std::string& found, std::string_view what) {
-  if (found == schema) return;
-  constexpr std::string_view family = "kerncap.snapshot/";
-  if (found.starts_with(family))
-    fail(ExitCode::bad_input, "{}: the snapshot's format is '{}' and this Kerncap reads '{}'; use a newer Kerncap",
-         what, found, schema);
+// The version of a document that this Kerncap reads: 1 or 2.
+unsigned checked_version(const std::string& found, std::string_view what) {
+  if (found == schema) return 2;
+  if (found == "kerncap.snapshot/1") return 1;
+  if (found.starts_with("kerncap.snapshot/"))
+    fail(ExitCode::bad_input,
+         "{}: the snapshot's format is '{}' and this Kerncap reads up to '{}'; use a newer Kerncap", what, found,
+         schema);
   fail(ExitCode::bad_input, "{}: is not a Kerncap snapshot (schema '{}')", what, found);
 }
 
@@ -407,6 +428,12 @@ void check_schema(const std::string& found, std::string_view what) {
 const char* to_string(RegionKind kind) {
   for (const auto& [value, name] : kind_names)
     if (value == kind) return name;
+  return "unknown";
+}
+
+const char* to_string(Scope scope) {
+  for (const auto& [value, name] : scope_names)
+    if (value == scope) return name;
   return "unknown";
 }
 
@@ -436,7 +463,7 @@ support::Json to_json(const Manifest& m) {
 
 Manifest manifest_from_json(const support::Json& document, std::string_view what) {
   const Object o(document, std::string(what));
-  check_schema(o.text("schema"), what);
+  const unsigned version = checked_version(o.text("schema"), what);
   Manifest m;
   m.backend = o.text("backend");
   m.kerncap_version = o.text("kerncap_version");
@@ -447,7 +474,8 @@ Manifest manifest_from_json(const support::Json& document, std::string_view what
   for (std::size_t i = 0; i < m.agents.size(); ++i)
     if (m.agents[i].index != i)
       fail(ExitCode::bad_input, "{}: agent {} says that its index is {}", what, i, m.agents[i].index);
-  m.dispatches = o.each("dispatches", [&](const Object& item) { return read_dispatch(item, m.agents.size()); });
+  m.dispatches =
+      o.each("dispatches", [&](const Object& item) { return read_dispatch(item, m.agents.size(), version); });
   m.chunk_files = o.texts("chunk_files");
   for (const std::string& name : m.chunk_files)
     if (!support::is_safe_relative_path(name))

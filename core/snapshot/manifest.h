@@ -1,6 +1,6 @@
 // The snapshot's manifest: everything about a captured dispatch but the bytes of memory.
 //
-// `NAME.kcap/manifest.json`, "schema": "kerncap.snapshot/1"; byte by byte in docs/formats/snapshot.md. The manifest is
+// `NAME.kcap/manifest.json`, "schema": "kerncap.snapshot/2"; byte by byte in docs/formats/snapshot.md. The manifest is
 // written last; a folder without one is not a snapshot. Addresses are device virtual addresses as the application saw
 // them; sizes are bytes; times are nanoseconds. No LLVM here: the replayer of an emitted project compiles this file.
 #pragma once
@@ -16,7 +16,8 @@
 
 namespace kerncap::snapshot {
 
-inline constexpr const char* schema = "kerncap.snapshot/1";
+// Version 2 added Dispatch::scope and visible_bytes; version 1 is still read.
+inline constexpr const char* schema = "kerncap.snapshot/2";
 inline constexpr std::uint64_t chunk_size = 64 * 1024;
 
 struct Agent {
@@ -79,6 +80,12 @@ struct CoverageKind {
   std::uint64_t regions = 0, bytes = 0;
 };
 
+enum class Scope {
+  everything,  // all memory that the device could reach
+  reachable,   // the allocations that pointers lead to from the kernel's arguments and its device globals
+};
+const char* to_string(Scope scope);
+
 struct Dispatch {
   // The AQL packet, fields as in hsa_kernel_dispatch_packet_t.
   std::uint16_t header = 0, setup = 0;
@@ -99,13 +106,15 @@ struct Dispatch {
   std::vector<CodeObjectLoad> loads;
   std::vector<CodePointer> code_pointers;
   bool code_pointers_complete = true;  // false: the list was cut at a stated limit
+  Scope scope = Scope::everything;
+  std::uint64_t visible_bytes = 0;  // of everything that the device could reach, whatever the scope
   std::vector<CoverageKind> coverage;
   std::vector<NotCaptured> not_captured;
   bool has_after = false;         // false: the kernel faulted or the capture ended early; for debugging only
   std::string incomplete_reason;  // when has_after is false
   // Files of the folder, relative.
   std::string kernarg_file, pages_file;
-  std::string kernarg_checksum;          // XXH3-128 of the kernarg file, 32 hexadecimal digits; the writer fills it in
+  std::string kernarg_checksum;  // XXH3-128 of the kernarg file, 32 hexadecimal digits; the writer fills it in
 };
 
 struct Manifest {

@@ -42,6 +42,8 @@ Manifest full_manifest() {
   d.loads.push_back({std::string(64, 'a'), 0, 0x7f0000200000, 8192, -4096});
   d.code_pointers.push_back({0x7f0000000008, std::string(64, 'a'), 0x40, "_Z3addPfS_i.kd"});
   d.code_pointers_complete = false;
+  d.scope = Scope::reachable;
+  d.visible_bytes = 1 << 20;
   d.coverage.push_back({"registered", 1, 4096});
   d.not_captured.push_back({0x5000, 16, "managed", "it is not mapped"});
   d.incomplete_reason = "";
@@ -73,6 +75,8 @@ TEST(Manifest, SaysTheSameAfterWritingAndReading) {
   EXPECT_EQ(d.regions.at(0).host_address, 0x1234000u);
   EXPECT_EQ(d.kernel, full_manifest().dispatches[0].kernel);
   EXPECT_EQ(d.device_time, 1234u);
+  EXPECT_EQ(d.scope, Scope::reachable);
+  EXPECT_EQ(d.visible_bytes, 1u << 20);
   EXPECT_FALSE(d.code_pointers_complete);
 }
 
@@ -84,10 +88,22 @@ TEST(Manifest, KindsOfMemoryHaveOneNameEach) {
 
 TEST(Manifest, ANewerSchemaIsRefusedPolitely) {
   Json document = parsed(full_manifest());
-  document["schema"] = "kerncap.snapshot/2";
+  document["schema"] = "kerncap.snapshot/3";
   EXPECT_THAT(refusal(document), ::testing::HasSubstr("use a newer Kerncap"));
   document["schema"] = "other";
   EXPECT_THAT(refusal(document), ::testing::HasSubstr("not a Kerncap snapshot"));
+}
+
+TEST(Manifest, TheFirstVersionIsStillRead) {
+  Json document = parsed(full_manifest());
+  document["schema"] = "kerncap.snapshot/1";
+  for (Json& dispatch : document["dispatches"]) {
+    dispatch.erase("scope");
+    dispatch.erase("visible_bytes");
+  }
+  const Manifest m = manifest_from_json(document, "m");
+  EXPECT_EQ(m.dispatches.at(0).scope, Scope::everything);
+  EXPECT_EQ(m.dispatches.at(0).visible_bytes, 4096u + 8192u);
 }
 
 TEST(Manifest, EveryMissingMemberIsRefused) {
@@ -124,6 +140,7 @@ TEST(Manifest, HostileValuesAreRefused) {
   EXPECT_NE(with("/dispatches/0/packet/grid", Json::array({1, 2})), "accepted");
   EXPECT_NE(with("/dispatches/0/kernel/required_workgroup_size", Json::array({1})), "accepted");
   EXPECT_THAT(with("/dispatches/0/regions/1/address", "0x7f0000000800"), ::testing::HasSubstr("overlaps"));
+  EXPECT_NE(with("/dispatches/0/scope", "some"), "accepted");
   EXPECT_NE(with("/chunk_size", 4096), "accepted");
 }
 

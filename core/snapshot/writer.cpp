@@ -240,6 +240,16 @@ void Writer::put(std::size_t dispatch, std::size_t region, State state, std::uin
   im.work.notify_one();
 }
 
+void Writer::keep_regions(std::size_t dispatch, const std::vector<bool>& keep) {
+  Implementation& im = *implementation_;
+  im.wait_until_idle();  // no job points to a region any more
+  auto& regions = im.dispatch(dispatch).regions;
+  if (keep.size() != regions.size())
+    fail(ExitCode::usage, "dispatch {} has {} regions, not {}", dispatch, regions.size(), keep.size());
+  std::size_t number = 0;
+  std::erase_if(regions, [&](const auto&) { return !keep[number++]; });
+}
+
 void Writer::drain() { implementation_->wait_until_idle(); }
 
 void Writer::set_kernarg(std::size_t dispatch, std::span<const std::byte> bytes) {

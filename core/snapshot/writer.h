@@ -60,6 +60,10 @@ class Writer {
   void put(std::size_t dispatch, std::size_t region, State state, std::uint64_t offset, std::span<const std::byte> data,
            std::function<void()> released);
 
+  // Drains and drops the dispatch's other regions, as if they had not been begun; what was put() of them stays in the
+  // chunk files. The regions left are numbered anew.
+  void keep_regions(std::size_t dispatch, const std::vector<bool>& keep);
+
   void drain();  // waits until every buffer is released; throws the first error
 
   void set_kernarg(std::size_t dispatch, std::span<const std::byte> bytes);

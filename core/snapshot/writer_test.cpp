@@ -146,6 +146,25 @@ TEST_F(WriterTest, SeveralDispatchesShareChunksAndFiles) {
   EXPECT_EQ(read_back(reader, 0, 0, State::before), bytes);
 }
 
+TEST_F(WriterTest, RegionsThatAreNotKeptAreGoneAndTheOthersAreNumberedAnew) {
+  const auto r = [](std::uint64_t n) { return testing::region(n * 0x100000, 2 * chunk_size); };
+  const auto first = testing::random_bytes(2 * chunk_size, 9), third = testing::random_bytes(2 * chunk_size, 10);
+  auto after = third;
+  after[chunk_size] ^= std::byte{1};
+  Writer writer(path(), {});
+  const auto d = writer.begin_dispatch({r(1), r(2), r(3)});
+  writer.put(d, 0, State::before, 0, first, {});
+  writer.put(d, 2, State::before, 0, third, {});
+  EXPECT_THROW(writer.keep_regions(d, {true}), Error);
+  writer.keep_regions(d, {false, false, true});
+  writer.put(d, 0, State::after, 0, after, {});
+  EXPECT_THROW(writer.put(d, 1, State::after, 0, after, {}), Error);
+  writer.commit(testing::small_manifest({r(3)}));
+  const Reader reader(path());
+  EXPECT_EQ(read_back(reader, 0, 0, State::before), third);
+  EXPECT_EQ(read_back(reader, 0, 0, State::after), after);
+}
+
 TEST_F(WriterTest, NothingIsLeftWithoutCommit) {
   {
     Writer writer(path(), {});
