@@ -62,6 +62,14 @@ CodeObject parse_code_object(std::span<const std::byte> elf, std::string_view na
 // "_Z3addPfS_i" -> "add(float*, float*, int)"; the name itself when it isn't mangled.
 std::string demangle(std::string_view symbol);
 
+// The names by which people call a function: demangled, mangled, without return type, without parameters, without
+// namespaces, without template arguments. May repeat.
+std::vector<std::string> name_spellings(std::string_view symbol, std::string_view demangled);
+
+// The kernels (mangled names) that a host object file launches, from the stubs that clang puts there for each: what is
+// known of relocatable device code before it is linked. Empty for a stripped file, and for one that is no host ELF.
+std::vector<std::string> kernels_with_host_stubs(std::span<const std::byte> file, std::string_view name);
+
 // The kernel-name patterns of every Kerncap command: a glob over the demangled name (without '*' it must match the
 // whole demangled name, or the name without its parameters, or the unqualified base name), "re:..." a regular
 // expression, "sym:..." the exact symbol. Throws Error{usage} for a malformed pattern.

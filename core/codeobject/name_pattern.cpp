@@ -47,9 +47,15 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-// The names by which people call a function: whole, without return type, without parameters, without namespaces,
-// without template arguments.
-std::vector<std::string> spellings(std::string_view symbol, std::string_view demangled) {
+}  // namespace
+
+std::string demangle(std::string_view symbol) {
+  const std::string mangled(without_suffixes(symbol));
+  const std::unique_ptr<char, FreeDeleter> text(llvm::itaniumDemangle(mangled));
+  return text ? std::string(text.get()) : mangled;
+}
+
+std::vector<std::string> name_spellings(std::string_view symbol, std::string_view demangled) {
   std::vector<std::string> names{std::string(demangled), std::string(without_suffixes(symbol))};
   llvm::ItaniumPartialDemangler parts;
   const std::string mangled(without_suffixes(symbol));
@@ -70,14 +76,6 @@ std::vector<std::string> spellings(std::string_view symbol, std::string_view dem
     names.push_back(context + "::" + base);
   }
   return names;
-}
-
-}  // namespace
-
-std::string demangle(std::string_view symbol) {
-  const std::string mangled(without_suffixes(symbol));
-  const std::unique_ptr<char, FreeDeleter> text(llvm::itaniumDemangle(mangled));
-  return text ? std::string(text.get()) : mangled;
 }
 
 struct NamePattern::Compiled {
@@ -114,7 +112,7 @@ bool NamePattern::matches(std::string_view symbol, std::string_view demangled) c
     case Compiled::Kind::regular_expression:
       return compiled_->expression.match(llvm::StringRef(demangled.data(), demangled.size()));
     case Compiled::Kind::glob:
-      for (const auto& name : spellings(symbol, demangled))
+      for (const auto& name : name_spellings(symbol, demangled))
         if (glob_matches(compiled_->body, name)) return true;
       return false;
   }

@@ -6,16 +6,19 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <set>
+#include <unordered_map>
 
 #include "core/compdb/codec.h"
+#include "core/compdb/database_logs.h"
 #include "core/compdb/frame.h"
-#include "core/compdb/log_reader.h"
 #include "core/compdb/log_writer.h"
 #include "core/compdb/operations.h"
+#include "core/compdb/record_rank.h"
 #include "core/support/error.h"
 #include "core/support/file.h"
 
@@ -68,7 +71,46 @@ void seal_live_log(const fs::path& logs) {
   ::close(fd);
 }
 
-std::uint64_t remove_unused_blobs(const fs::path& folder, const std::set<std::string>& used) {
+// A record in a log that is read, by its place: all records of a large build do not fit into memory.
+struct Place {
+  RecordRank rank;
+  RecordLocation location;
+  std::vector<RecordLocation> jobs;  // where a compiler cache answered: the record that has the jobs, if there is one
+};
+
+// The newest good record of each key, in the order in which the keys first appeared.
+std::vector<Place> newest(std::vector<Place> all) {
+  std::ranges::stable_sort(all, {}, [](const Place& place) { return place.rank.finished; });
+  std::unordered_map<std::uint64_t, std::size_t> by_key;
+  std::vector<Place> kept;
+  for (Place& place : all) {
+    const auto [position, fresh] = by_key.try_emplace(place.rank.key, kept.size());
+    if (fresh) {
+      kept.push_back(std::move(place));
+      continue;
+    }
+    Place& earlier = kept[position->second];
+    if (!replaces(place.rank, earlier.rank)) continue;
+    if (takes_jobs_of(place.rank, earlier.rank)) {
+      place.jobs = earlier.rank.cached ? std::move(earlier.jobs) : std::vector{earlier.location};
+    }
+    earlier = std::move(place);
+  }
+  return kept;
+}
+
+// The frame to keep of a record: as it is, or anew where it takes the jobs of an earlier one.
+bool frame_to_keep(const DatabaseLogs& logs, const Place& place, std::string& bytes) {
+  Frame frame;
+  if (place.jobs.empty()) return logs.read_frame(place.location, bytes, frame);
+  Record record, earlier;
+  if (!logs.read(place.location, record)) return false;
+  if (logs.read(place.jobs.front(), earlier)) take_jobs(record, std::move(earlier));
+  bytes = make_frame(FrameType::record, encode_record(record));
+  return true;
+}
+
+std::uint64_t remove_unused_blobs(const fs::path& folder, const std::set<std::string, std::less<>>& used) {
   std::uint64_t removed = 0;
   std::error_code error;
   const auto an_hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
@@ -88,38 +130,41 @@ CompactReport compact(const fs::path& folder) {
   CompactReport report;
   seal_live_log(folder / log_folder);
 
+  // Open, so that what other writers and an earlier reader see of these files no longer matters.
+  const DatabaseLogs logs(folder);
   std::set<std::string> inputs;
-  std::vector<Record> all;
-  for_each_log(
-      folder,
-      [&] {
-        inputs.clear();
-        all.clear();
-        report = {};
-      },
-      [&](const fs::path& path, std::string_view log) {
-        report.bytes_before += log.size();
-        if (is_sealed(path) || path.parent_path().filename() == fragment_folder) inputs.insert(path.string());
-        scan_frames(log, 0, [&](const Frame& frame) {
-          Record record;
-          if (read_record(frame, record, nullptr)) all.push_back(std::move(record));
-        });
-      });
+  std::vector<Place> all;
+  RecordSkimmer skimmer;
+  for (std::uint32_t log = 0; log < logs.size(); ++log) {
+    const fs::path path = folder / logs.name(log);
+    report.bytes_before += logs.length(log);
+    if (is_sealed(path) || path.parent_path().filename() == fragment_folder) inputs.insert(path.string());
+    DatabaseLogs::Mapping mapping(logs, log);
+    scan_frames(mapping.bytes(), 0, [&](const Frame& frame) {
+      if (!skimmer.read(frame)) return;
+      all.push_back({rank_of(skimmer), {frame.offset, log, static_cast<std::uint32_t>(frame.size)}, {}});
+      mapping.forget_up_to(frame.offset);
+    });
+  }
   report.records_before = all.size();
-  const std::vector<Record> kept = newest_records(std::move(all), nullptr);
+  const std::vector<Place> kept = newest(std::move(all));
   report.records_after = kept.size();
-
   if (inputs.empty() && kept.empty())
     return report;  // nothing was recorded yet: there may not even be a folder of logs
-  std::set<std::string> used_blobs;
+
+  std::set<std::string, std::less<>> used_blobs;
   std::error_code ignored;
   fs::create_directory(folder / log_folder, ignored);  // all records may lie in fragments; writing says what is wrong
   support::AtomicFile compacted(sealed_name(folder / log_folder), 0644);
-  for (const Record& record : kept) {
-    const std::string frame = make_frame(FrameType::record, encode_record(record));
-    compacted.write(frame);
-    for (const SourceFile& file : record.files) {
-      if (!file.digest.empty()) used_blobs.insert(file.digest);
+  std::string bytes;
+  for (const Place& place : kept) {
+    Frame frame;
+    if (!frame_to_keep(logs, place, bytes) || !frame_at(bytes, 0, frame) || !skimmer.read(frame)) {
+      fail(ExitCode::environment, "a log in {} changed while it was compacted", folder.string());
+    }
+    compacted.write(bytes);
+    for (const RecordView::File& file : skimmer.record().files) {
+      if (const std::string_view digest = skimmer.text(file.digest); !digest.empty()) used_blobs.emplace(digest);
     }
   }
   compacted.commit();

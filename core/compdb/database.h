@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +23,22 @@ struct Match {
   Record record;
   std::string target;  // the code object's target inside the record's output, when the query was about one
   std::string digest;  // its SHA-256
-  bool stale = false;  // the output on disk is no longer the one that was recorded
+  std::vector<std::string> kernels;  // the mangled names of its kernels, or of those that were asked for
+  bool stale = false;                // the output on disk is no longer the one that was recorded
+};
+
+// A translation unit in short: some answers have thousands of them, and a whole record takes 100 KB of memory.
+struct UnitSummary {
+  struct CodeObject {
+    std::string digest, target;
+    std::vector<std::string> kernels;  // mangled names
+  };
+  std::string source, output;  // absolute
+  std::string language;
+  std::vector<std::string> device_targets;
+  Origin origin = Origin::recorded;
+  bool stale = false;  // as in Match
+  std::vector<CodeObject> code_objects;
 };
 
 struct Statistics {
@@ -39,7 +55,8 @@ class Database {
   ~Database();
   Database(Database&&) noexcept;
 
-  // The newest good record of every output.
+  // The newest good record of every output, one after the other; all at once are for small databases only.
+  void visit(const std::function<void(Record&&)>& each) const;
   std::vector<Record> records() const;
   Statistics statistics() const;
   IndexReport index_report() const;
@@ -49,10 +66,19 @@ class Database {
   // All matches are returned; more than one is an ambiguity that the caller reports, never resolves by chance.
   std::vector<Match> find_code_object(std::string_view digest) const;
   std::vector<Match> find_kernel(std::string_view symbol) const;  // mangled function name or ".kd" symbol
+  // By any way to write a kernel's name (codeobject::name_spellings), or by a pattern (codeobject::NamePattern): a
+  // pattern with a wildcard looks at every kernel of the database.
+  std::vector<Match> find_kernels_named(std::string_view pattern) const;
+  std::vector<Match> find_cuid(std::string_view hex) const;
   std::vector<Match> find_output(const std::filesystem::path& object) const;
   std::vector<Match> find_source(const std::filesystem::path& source) const;
-  std::vector<Match> find_header(const std::filesystem::path& header) const;
-  std::vector<Match> find_cuid(std::string_view hex) const;
+  // Of the code objects in a file that need not have been recorded: a static or shared library, an executable, a raw
+  // code object.
+  std::vector<Match> find_contents(const std::filesystem::path& file) const;
+  // Every unit that read the file, with the kernels that it reaches there.
+  std::vector<UnitSummary> find_header(const std::filesystem::path& header) const;
+  // Every unit of a target: of the build system (CMake, Meson), or a GPU architecture with or without features.
+  std::vector<UnitSummary> find_target(std::string_view name) const;
 
   // The content of an archived source file; throws Error{bad_input} when it is missing or damaged.
   std::string blob(std::string_view digest) const;

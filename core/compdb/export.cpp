@@ -55,19 +55,26 @@ Json entry_of(const Record& record, std::vector<std::string> arguments) {
 std::uint64_t export_compile_commands(const std::filesystem::path& folder, const std::filesystem::path& file,
                                       const ExportOptions& options) {
   const Database database(folder);
-  Json entries = Json::array();
-  for (const Record& record : database.records()) {
-    if (record.kind != RecordKind::translation_unit || record.expanded_argv.empty() || record.source == "-") continue;
-    if (record.configure_check && !options.configure_checks) continue;
+  support::AtomicFile out(file, 0644);
+  std::uint64_t entries = 0;
+  const auto write = [&](const Json& entry) {  // one after the other: all of a large build are gigabytes in memory
+    out.write(entries++ == 0 ? "[\n" : ",\n");
+    std::string text = support::dump_json(entry);
+    text.pop_back();  // the line end
+    out.write(text);
+  };
+  database.visit([&](Record&& record) {
+    if (record.kind != RecordKind::translation_unit || record.expanded_argv.empty() || record.source == "-") return;
+    if (record.configure_check && !options.configure_checks) return;
     if (options.per_pass && record.passes.size() > 1) {
-      for (const Pass& pass : record.passes)
-        entries.push_back(entry_of(record, arguments_of_pass(record, pass.target)));
+      for (const Pass& pass : record.passes) write(entry_of(record, arguments_of_pass(record, pass.target)));
     } else {
-      entries.push_back(entry_of(record, record.expanded_argv));
+      write(entry_of(record, record.expanded_argv));
     }
-  }
-  support::write_file_atomically(file, support::dump_json(entries), 0644);
-  return entries.size();
+  });
+  out.write(entries == 0 ? "[]\n" : "\n]\n");
+  out.commit();
+  return entries;
 }
 
 }  // namespace kerncap::compdb

@@ -10,8 +10,8 @@ namespace kerncap::compdb {
 namespace {
 
 constexpr std::string_view magic = "KCDB";
-constexpr int compression_level =
-    3;  // a HIP translation unit of 60 KB in 0.2 ms; higher levels save little and cost more
+// 17 KB of a C++ unit: 29 us and 4.3 KB at level 3, 63 us and 3.9 KB here, 96 us and 3.9 KB at level 9.
+constexpr int compression_level = 5;
 
 // Setting a compressor up takes 60 us, a fifth of what recording a small C file costs in all.
 constexpr std::size_t worth_compressing = 3072;

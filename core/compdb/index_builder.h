@@ -2,43 +2,41 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
+#include <string>
 #include <string_view>
-#include <vector>
 
+#include "core/compdb/database_logs.h"
+#include "core/compdb/file_system.h"
 #include "core/compdb/index_file.h"
 
 namespace kerncap::compdb {
 
-// The logs of a database, mapped together, so that record locations mean something.
-class MappedLogs {
- public:
-  explicit MappedLogs(const std::filesystem::path& folder);  // throws Error when a log cannot be read
-  std::size_t size() const { return files_.size(); }
-  std::string name(std::size_t log) const { return names_[log]; }  // relative to the folder
-  std::string_view bytes(std::size_t log) const;
-  std::uint64_t inode(std::size_t log) const { return inodes_[log]; }
-  // The record at a location; false when there is none (any more).
-  bool read(const RecordLocation& location, Record& record) const;
+// Is the index the one of exactly these logs?
+bool is_current(const IndexFile& index, const DatabaseLogs& logs);
 
- private:
-  std::vector<std::string> names_;
-  std::vector<support::MappedFile> files_;
-  std::vector<std::uint64_t> inodes_;
+enum class Outputs {
+  of_new_units,            // look into what is new
+  that_were_not_recorded,  // and into what was not as recorded at the last look, which may have changed since
 };
 
-// Is the index the one of exactly these logs?
-bool is_current(const IndexFile& index, const MappedLogs& logs);
-
-// `old` may be empty; what it knows is taken over where it still holds, so that only new records and changed outputs
-// are read.
-IndexContent build_index(const std::filesystem::path& folder, const MappedLogs& logs, const IndexFile* old,
-                         IndexReport& report);
+// `old` may be null; what it knows is taken over where it still holds, so that only new records and outputs are read.
+IndexContent build_index(const std::filesystem::path& folder, const DatabaseLogs& logs, const IndexFile* old,
+                         Outputs outputs, IndexReport& report);
 
 // Where an output recorded in a tree that has moved since is now; `output` itself when it is where it was.
 std::string relocated(const std::string& output, const std::string& recorded_database, const std::string& database);
 
-// Is the file what was recorded (by size and time, or by content)?
-bool is_as_recorded(const Record& record, const std::string& output);
+// The target of the build system that an object's path tells: CMake's CMakeFiles/NAME.dir/, Meson's NAME.p/.
+std::string_view build_target(std::string_view output);
+
+struct RecordedOutput {
+  std::uint64_t size = 0, mtime = 0, hash = 0;  // as in Record
+};
+inline RecordedOutput output_of(const Record& record) {
+  return {record.output_size, record.output_mtime, record.output_hash};
+}
+
+// Is the file at `path`, which is `now`, what was recorded (by size and time, or by content)?
+bool is_as_recorded(const RecordedOutput& recorded, const std::string& path, const FileIdentity& now);
 
 }  // namespace kerncap::compdb

@@ -1,5 +1,8 @@
 #include "core/compdb/index_file.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,8 +13,8 @@
 namespace kerncap::compdb {
 namespace {
 
-constexpr std::uint64_t magic = 0x3130'5844'4950'434bULL;  // "KCPIDX01"; a new layout is a new number
-constexpr std::size_t sections = 8;
+constexpr std::uint64_t magic = 0x3230'5844'4950'434bULL;  // "KCPIDX02"; a new layout is a new number
+constexpr std::size_t sections = 9;
 
 struct Section {
   std::uint64_t offset = 0, size = 0;  // bytes from the start of the file
@@ -19,7 +22,7 @@ struct Section {
 
 struct Header {
   std::uint64_t magic = 0, checksum = 0;  // XXH3-64 of what follows in the header
-  std::uint64_t file_size = 0, pending = 0;
+  std::uint64_t file_size = 0, pending = 0, live_units = 0, live_code_objects = 0;
   Statistics statistics;
   std::array<Section, sections> section;
 };
@@ -47,44 +50,89 @@ bool view_items(std::string_view file, const Section& section, std::span<const I
 }  // namespace
 
 std::uint64_t key_hash(KeyKind kind, std::string_view text) {
-  std::string tagged(1, static_cast<char>(kind));
-  tagged += text;
-  return hash_bytes(tagged);
+  return XXH3_64bits_withSeed(text.data(), text.size(), static_cast<std::uint64_t>(kind));
+}
+
+void append_number(std::string& to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
+  to.push_back(static_cast<char>(value));
 }
 
 TextReference IndexContent::add_text(std::string_view text) {
+  if (text.size() > UINT32_MAX - texts.size()) {
+    support::fail(support::ExitCode::bad_input, "the compilation database has more than 4 GiB of names: split it");
+  }
   const TextReference reference = {static_cast<std::uint32_t>(texts.size()), static_cast<std::uint32_t>(text.size())};
   texts += text;
   return reference;
 }
 
-std::string IndexFile::serialise(const IndexContent& content) {
-  const std::array<std::string_view, sections> parts = {
-      bytes_of(content.logs),         bytes_of(content.units), bytes_of(content.keys), bytes_of(content.headers),
-      bytes_of(content.code_objects), bytes_of(content.roots), content.postings,       content.texts};
+TextReference IndexContent::add_name(std::string_view text) {
+  const auto [position, fresh] = names_.try_emplace(hash_bytes(text));
+  if (fresh) position->second = add_text(text);
+  return position->second;
+}
+
+namespace {
+
+using Parts = std::array<std::string_view, sections>;
+
+Parts parts_of(const IndexContent& content) {
+  return {bytes_of(content.logs),
+          bytes_of(content.units),
+          bytes_of(content.keys),
+          bytes_of(content.headers),
+          bytes_of(content.code_objects),
+          bytes_of(content.kernels),
+          bytes_of(content.roots),
+          content.postings,
+          content.texts};
+}
+
+std::size_t padding_after(std::string_view part) { return (8 - part.size() % 8) % 8; }
+
+Header header_of(const IndexContent& content, const Parts& parts) {
   Header header;
   header.magic = magic;
   header.statistics = content.statistics;
   header.pending = content.pending;
+  header.live_units = content.live_units;
+  header.live_code_objects = content.live_code_objects;
   std::uint64_t at = sizeof header;
   for (std::size_t i = 0; i < sections; ++i) {
     header.section[i] = {at, parts[i].size()};
-    at += (parts[i].size() + 7) / 8 * 8;
+    at += parts[i].size() + padding_after(parts[i]);
   }
   header.file_size = at;
   header.checksum = checksum_of(header);
-  std::string file(reinterpret_cast<const char*>(&header), sizeof header);
-  file.reserve(at);
+  return header;
+}
+
+// Hands the file's bytes to `write`, piece by piece.
+template <typename Write>
+void write_index(const IndexContent& content, Write write) {
+  const Parts parts = parts_of(content);
+  const Header header = header_of(content, parts);
+  write(std::string_view(reinterpret_cast<const char*>(&header), sizeof header));
   for (std::string_view part : parts) {
-    file += part;
-    file.resize((file.size() + 7) / 8 * 8);
+    write(part);
+    write(std::string_view("\0\0\0\0\0\0\0", padding_after(part)));
   }
+}
+
+}  // namespace
+
+std::string IndexFile::serialise(const IndexContent& content) {
+  std::string file;
+  write_index(content, [&](std::string_view piece) { file += piece; });
   return file;
 }
 
 void IndexFile::publish(const std::filesystem::path& path, const IndexContent& content) {
   try {
-    support::write_file_atomically(path, serialise(content), 0644);
+    support::AtomicFile file(path, 0644);
+    write_index(content, [&](std::string_view piece) { file.write(piece); });
+    file.commit();
   } catch (const support::Error&) {
   }
 }
@@ -99,11 +147,15 @@ bool IndexFile::read(std::string_view file) {
   }
   statistics_ = header.statistics;
   pending_ = header.pending;
-  postings_ = file.substr(header.section[6].offset, header.section[6].size);
-  texts_ = file.substr(header.section[7].offset, header.section[7].size);
-  return view_items(file, header.section[0], logs_) && view_items(file, header.section[1], units_) &&
-         view_items(file, header.section[2], keys_) && view_items(file, header.section[3], headers_) &&
-         view_items(file, header.section[4], code_objects_) && view_items(file, header.section[5], roots_);
+  live_units_ = header.live_units;
+  live_code_objects_ = header.live_code_objects;
+  const std::array<Section, sections>& section = header.section;
+  postings_ = file.substr(section[7].offset, section[7].size);
+  texts_ = file.substr(section[8].offset, section[8].size);
+  return view_items(file, section[0], logs_) && view_items(file, section[1], units_) &&
+         view_items(file, section[2], keys_) && view_items(file, section[3], headers_) &&
+         view_items(file, section[4], code_objects_) && view_items(file, section[5], kernels_) &&
+         view_items(file, section[6], roots_);
 }
 
 std::optional<IndexFile> IndexFile::open(const std::filesystem::path& path) {
@@ -133,33 +185,42 @@ std::span<const IndexedKey> IndexFile::find(std::uint64_t hash) const {
   return {first, std::upper_bound(first, keys_.end(), hash, after)};
 }
 
-std::vector<std::uint32_t> IndexFile::units_of(const IndexedHeader& header) const {
+std::vector<std::uint32_t> IndexFile::units_of_header(std::uint64_t hash) const {
+  const auto header = std::ranges::lower_bound(headers_, hash, {}, &IndexedHeader::hash);
   std::vector<std::uint32_t> units;
-  if (header.first > postings_.size() || header.size > postings_.size() - header.first) return units;
+  if (header == headers_.end() || header->hash != hash || header->first > postings_.size() ||
+      header->size > postings_.size() - header->first) {
+    return units;
+  }
   std::uint64_t unit = 0, delta = 0;
   unsigned shift = 0;
-  for (char c : postings_.substr(header.first, header.size)) {
+  for (char c : postings_.substr(header->first, header->size)) {
     const auto byte = static_cast<unsigned char>(c);
     delta |= std::uint64_t{byte & 0x7fU} << shift;
     shift += 7;
     if ((byte & 0x80) != 0 && shift < 35) continue;
     unit += delta;
-    if (unit < units_.size()) units.push_back(static_cast<std::uint32_t>(unit));
+    if (unit < units_.size() && !units_[unit].dead()) units.push_back(static_cast<std::uint32_t>(unit));
     delta = 0;
     shift = 0;
   }
   return units;
 }
 
-std::vector<std::uint32_t> IndexFile::units_of_header(std::uint64_t hash) const {
-  const auto found = std::ranges::lower_bound(headers_, hash, {}, &IndexedHeader::hash);
-  if (found == headers_.end() || found->hash != hash) return {};
-  return units_of(*found);
-}
-
 std::string_view IndexFile::text(TextReference reference) const {
   if (reference.offset > texts_.size() || reference.size > texts_.size() - reference.offset) return {};
   return texts_.substr(reference.offset, reference.size);
+}
+
+std::vector<std::string_view> IndexFile::kernels_of(const IndexedDigest& code_object) const {
+  std::vector<std::string_view> names;
+  if (code_object.first_kernel > kernels_.size() || code_object.kernels > kernels_.size() - code_object.first_kernel) {
+    return names;
+  }
+  for (const TextReference& name : kernels_.subspan(code_object.first_kernel, code_object.kernels)) {
+    names.push_back(text(name));
+  }
+  return names;
 }
 
 }  // namespace kerncap::compdb

@@ -1,4 +1,4 @@
-// Reading all logs of a database, and deciding which records count.
+// Finding and reading the logs of a database.
 #pragma once
 
 #include <filesystem>
@@ -21,13 +21,5 @@ void for_each_log(const std::filesystem::path& folder, const std::function<void(
 
 // The record in a frame; false for frames of other types and for damage.
 bool read_record(const Frame& frame, Record& record, std::string* error);
-
-std::vector<Record> read_all_records(const std::filesystem::path& folder, Statistics* statistics);
-
-// What makes two records descriptions of the same thing, so that the later one replaces the earlier.
-std::string record_key(const Record& record);
-
-// The newest good record of each key, in the order in which the keys first appeared.
-std::vector<Record> newest_records(std::vector<Record> all, Statistics* statistics);
 
 }  // namespace kerncap::compdb

@@ -6,11 +6,16 @@
 
 namespace kerncap::compdb {
 
+struct IndexedKernel {
+  std::string symbol;                  // the mangled function name
+  std::vector<std::string> spellings;  // every way people write it, codeobject::name_spellings()
+};
+
 struct IndexedCodeObject {
   std::string digest, target;
   bool is_bitcode = false;
-  std::vector<std::string> kernels;  // mangled function names
-  std::vector<std::string> cuids;    // hexadecimal
+  std::vector<IndexedKernel> kernels;
+  std::vector<std::string> cuids;  // hexadecimal
 };
 
 // Empty for files without code objects, missing files, and files that cannot be read as what they seem to be.

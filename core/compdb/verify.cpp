@@ -55,8 +55,8 @@ void check_files(const fs::path& folder, VerifyReport& report) {
     if (report.remarks.size() < most_remarks) report.remarks.push_back(std::move(text));
   };
   const Database database(folder);
-  for (const Record& record : database.records()) {
-    if (record.exit_status != 0) continue;
+  database.visit([&](Record&& record) {
+    if (record.exit_status != 0) return;
     for (const Match& match : database.find_output(record.output)) {
       if (match.stale && match.record.source == record.source) {
         remark(fmt::format("{} is not what was recorded: it was rebuilt or removed since", record.output));
@@ -76,7 +76,7 @@ void check_files(const fs::path& folder, VerifyReport& report) {
             fmt::format("{}: the archived source {} ({}) is missing", record.output, file.path, file.digest));
       }
     }
-  }
+  });
   std::ranges::sort(report.remarks);
   report.remarks.erase(std::unique(report.remarks.begin(), report.remarks.end()), report.remarks.end());
 }
