@@ -44,6 +44,13 @@ std::string describe(const emit::EmitReport& report) {
         break;
     }
   }
+  if (report.slice && report.slice->offered)
+    line("slice",
+         fmt::format("the same kernel in {:.1f} s, the whole translation unit in {:.1f} s; {} functions left out",
+                     static_cast<double>(report.slice->sliced) / 1e9, static_cast<double>(report.slice->whole) / 1e9,
+                     report.slice->emptied));
+  else if (report.slice)
+    line("slice", "none: " + report.slice->reason);
   for (const std::string& warning : report.warnings) line("warning", warning);
   return text;
 }

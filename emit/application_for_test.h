@@ -12,6 +12,7 @@
 #include "core/codeobject/code_object.h"
 #include "core/snapshot/writer.h"
 #include "core/support/file.h"
+#include "core/support/hash.h"
 #include "core/support/process.h"
 #include "emit/emit.h"
 

@@ -11,6 +11,7 @@
 #include "emit/language_options.h"
 #include "emit/project.h"
 #include "emit/rebuild_check.h"
+#include "emit/slice.h"
 #include "emit/translation_unit.h"
 
 namespace kerncap::emit {
@@ -92,8 +93,9 @@ std::optional<Rebuild> prepare_rebuild(const Resolved& resolved, const compdb::D
   return rebuild;
 }
 
-void find_kernel(const fs::path& project, const Rebuild& rebuild, const EmitOptions& options, EmitReport& report) {
-  auto answer = find_kernel_definition(project, rebuild, report.symbol, options.helper_folder);
+SliceProposal find_kernel(const fs::path& project, const Rebuild& rebuild, const EmitOptions& options,
+                          EmitReport& report) {
+  auto answer = find_kernel_definition(project, rebuild, report.symbol, options.helper_folder, options.slice);
   if (answer.kernel) {
     report.kernel = std::move(answer.kernel);
     std::map<std::string, std::string> originals;
@@ -103,6 +105,7 @@ void find_kernel(const fs::path& project, const Rebuild& rebuild, const EmitOpti
   } else {
     report.warnings.push_back("the kernel's definition was not found: " + answer.problem);
   }
+  return std::move(answer.slice);
 }
 
 }  // namespace
@@ -128,6 +131,8 @@ EmitReport emit_project(const EmitOptions& options) {
          manifest.dispatches.size(), options.dispatch);
   if (!options.replace && fs::exists(fs::symlink_status(options.output)))
     fail(ExitCode::usage, "'{}' exists; choose another folder or give --force to replace it", options.output.string());
+  if (options.slice && (!options.rebuild_check || !options.find_kernel))
+    fail(ExitCode::usage, "a slice is only kept when the rebuild check proves it; leave out --no-rebuild-check");
   const auto& dispatch = manifest.dispatches[options.dispatch];
 
   EmitReport report;
@@ -153,18 +158,22 @@ EmitReport emit_project(const EmitOptions& options) {
   }
   report.capture_only = !rebuild.has_value();
 
+  SliceProposal proposal;
   support::AtomicFolder folder(options.output, options.replace);
   place_snapshot(folder.path(), options);
   if (rebuild) {
     write_rebuild_files(folder.path(), templates, *rebuild);
-    if (options.find_kernel) find_kernel(folder.path(), *rebuild, options, report);
+    if (options.find_kernel) proposal = find_kernel(folder.path(), *rebuild, options, report);
   }
   write_disassembly(folder.path(), templates, dispatch, rebuild ? rebuild->jobs.steps.front().program : "", report);
   write_project_files(folder.path(), templates, manifest, options, rebuild ? &*rebuild : nullptr, report);
   if (rebuild && options.rebuild_check) {
-    report.rebuild = check_rebuild(folder.path(), *rebuild, report.code_object);
+    RebuildFolder build(folder.path());
+    report.rebuild = check_rebuild(build, *rebuild, report.code_object);
+    if (options.slice) report.slice = slice_project(folder.path(), *rebuild, proposal, build, report);
     write_project_files(folder.path(), templates, manifest, options, &*rebuild, report);  // README.md tells the outcome
   }
+  if (options.slice && !report.slice) report.slice.emplace().reason = "there are no sources to slice";
   folder.commit();
   return report;
 }

@@ -29,6 +29,7 @@ struct EmitOptions {
   SnapshotPlacement placement = SnapshotPlacement::copy;
   std::filesystem::path object;  // chooses among records of different sources with the same code
   bool rebuild_check = true;
+  bool slice = false;        // only what the kernel needs, when that gives the same kernel; needs the rebuild check
   bool all_targets = false;  // jobs of the other architectures too: targets kernel-<architecture>
   bool find_kernel = true;
   // share/kerncap and libexec/kerncap of the running installation or build tree.
@@ -90,6 +91,15 @@ struct RebuildCheck {
   std::uint64_t wall = 0;  // ns, of the whole device-only build
 };
 
+struct Slice {
+  bool offered = false;
+  std::string reason;                   // why not; empty when offered
+  std::size_t emptied = 0;              // functions that lost their bodies
+  std::vector<std::string> files;       // of the project that were changed; as compiled they are below whole/
+  std::string digest;                   // of the sliced code object
+  std::uint64_t whole = 0, sliced = 0;  // ns, of the device-only builds, of the whole translation unit and of the slice
+};
+
 struct EmitReport {
   std::filesystem::path project;
   std::string symbol, demangled, code_object, target;
@@ -100,6 +110,7 @@ struct EmitReport {
   std::optional<KernelDefinition> kernel;
   std::vector<BundledFile> files;
   std::optional<RebuildCheck> rebuild;
+  std::optional<Slice> slice;  // when it was asked for
   std::vector<std::string> warnings;
 };
 

@@ -91,10 +91,26 @@ KernelDefinition definition_from(const Json& answer) {
   return kernel;
 }
 
+SliceProposal proposal_from(const Json& answer) {
+  SliceProposal proposal;
+  if (!answer.contains("slice")) {
+    proposal.problem = "the kernel finder did not propose one";
+    return proposal;
+  }
+  const Json& slice = answer.at("slice");
+  proposal.problem = text_at(slice, "problem");
+  if (!proposal.problem.empty()) return proposal;
+  proposal.anchor = text_at(slice, "anchor");
+  for (const auto& entry : support::array_member(slice, "edits", "kernel finder"))
+    proposal.edits.push_back(
+        {text_at(entry, "file"), number_at(entry, "begin"), number_at(entry, "end"), text_at(entry, "text")});
+  return proposal;
+}
+
 }  // namespace
 
 FinderAnswer find_kernel_definition(const fs::path& project, const Rebuild& rebuild, const std::string& symbol,
-                                    const fs::path& helper_folder) {
+                                    const fs::path& helper_folder, bool propose_slice) {
   FinderAnswer answer;
   try {
     const fs::path program = helper_folder / "kerncap-find-kernel";
@@ -103,7 +119,8 @@ FinderAnswer find_kernel_definition(const fs::path& project, const Rebuild& rebu
       return answer;
     }
     const support::TemporaryFolder folder("kerncap-find");
-    const Request request = request_for(project, rebuild, symbol, folder.path());
+    Request request = request_for(project, rebuild, symbol, folder.path());
+    request.document["slice"] = propose_slice;
     fs::create_directories(request.directory);
     support::Command command;
     command.argv = {program.string()};
@@ -123,6 +140,8 @@ FinderAnswer find_kernel_definition(const fs::path& project, const Rebuild& rebu
       answer.problem = problem;
     else
       answer.kernel = definition_from(document);
+    answer.slice.problem = answer.problem;
+    if (propose_slice && answer.kernel) answer.slice = proposal_from(document);
   } catch (const std::exception& error) {
     answer.problem = error.what();
   }

@@ -140,7 +140,7 @@ Json project_values(const snapshot::Manifest& manifest, const EmitOptions& optio
               {"symbol", report.symbol},
               {"demangled", report.demangled},
               {"code_object", report.code_object},
-              {"digest", report.code_object},
+              {"digest", report.slice && report.slice->offered ? report.slice->digest : report.code_object},
               {"target", report.target},
               {"processor", report.target.substr(0, report.target.find(':'))},
               {"dispatch", std::to_string(options.dispatch)},
@@ -155,6 +155,7 @@ Json project_values(const snapshot::Manifest& manifest, const EmitOptions& optio
     values["check"] = {{"text", report.rebuild->outcome == RebuildOutcome::byte_identical
                                     ? std::string("the rebuilt code object is byte for byte the captured one")
                                     : std::string(to_string(report.rebuild->outcome)) + ": " + report.rebuild->reason}};
+  if (report.slice && report.slice->offered) values["slice"] = {{"emptied", std::to_string(report.slice->emptied)}};
   if (report.kernel) {
     const auto& kernel = *report.kernel;
     values["kernel"] = {{"file", kernel.file},

@@ -62,6 +62,10 @@ bool same_file(const std::string& path, std::uint64_t size, std::uint64_t mtime)
           std::uint64_t(status.st_mtim.tv_sec) * 1000000000u + std::uint64_t(status.st_mtim.tv_nsec) == mtime);
 }
 
+std::uint64_t since(std::chrono::steady_clock::time_point start) {
+  return std::uint64_t(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+}
+
 // Why the bytes may differ, most telling first.
 std::string reason_for_difference(const Rebuild& rebuild) {
   for (const auto& file : rebuild.tree.files)
@@ -81,35 +85,35 @@ std::string reason_for_difference(const Rebuild& rebuild) {
 
 }  // namespace
 
-RebuildCheck check_rebuild(const fs::path& project, const Rebuild& rebuild, const std::string& digest) {
+std::string RebuildFolder::configure() {
+  if (!support::find_program("cmake")) return "CMake is not installed";
+  std::vector<std::string> command{
+      "cmake", "-S", project_.string(), "-B", path().string(), "-DKERNCAP_BUILD_REPLAYER=OFF"};
+  if (support::find_program("ninja")) command.insert(command.end(), {"-G", "Ninja"});
+  const auto result = run_quietly(std::move(command));
+  return result.succeeded() ? "" : first_error(result);
+}
+
+std::string RebuildFolder::build() {
+  const auto start = std::chrono::steady_clock::now();
+  const auto result = run_quietly({"cmake", "--build", path().string(), "--target", "kernel"});
+  build_time_ = since(start);
+  return result.succeeded() ? "" : first_error(result);
+}
+
+RebuildCheck check_rebuild(RebuildFolder& folder, const Rebuild& rebuild, const std::string& digest) {
   RebuildCheck check;
   const auto start = std::chrono::steady_clock::now();
   try {
-    const support::TemporaryFolder folder("kerncap-rebuild");
-    const fs::path build = folder.path() / "build";
-    std::vector<std::string> configure{"cmake", "-S",           project.string(),
-                                       "-B",    build.string(), "-DKERNCAP_BUILD_REPLAYER=OFF"};
-    if (support::find_program("ninja")) configure.insert(configure.end(), {"-G", "Ninja"});
-    if (!support::find_program("cmake")) {
-      check.reason = "CMake is not installed";
-      return check;
-    }
-    const auto configured = run_quietly(std::move(configure));
-    if (!configured.succeeded()) {
-      check.reason = first_error(configured);
-      return check;
-    }
-    const auto built = run_quietly({"cmake", "--build", build.string(), "--target", "kernel"});
-    if (!built.succeeded()) {
-      check.reason = first_error(built);
-      return check;
-    }
-    check.digest = support::sha256_hex_of_file(build / "kernel.hsaco");
+    check.reason = folder.configure();
+    if (check.reason.empty()) check.reason = folder.build();
+    if (!check.reason.empty()) return check;
+    check.digest = support::sha256_hex_of_file(folder.code_object());
   } catch (const support::Error& error) {
     check.reason = error.what();
     return check;
   }
-  check.wall = std::uint64_t(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+  check.wall = since(start);
   check.outcome = check.digest == digest ? RebuildOutcome::byte_identical : RebuildOutcome::differs;
   if (check.outcome == RebuildOutcome::differs) check.reason = reason_for_difference(rebuild);
   return check;

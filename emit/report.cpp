@@ -34,6 +34,16 @@ Json to_json(const EmitReport& report) {
                                  {"seconds", double(report.rebuild->wall) / 1e9}};
   else
     document["rebuild_check"] = nullptr;
+  if (report.slice) {
+    const Slice& slice = *report.slice;
+    document["slice"] = {{"offered", slice.offered},
+                         {"reason", slice.reason},
+                         {"emptied", slice.emptied},
+                         {"files", slice.files},
+                         {"digest", slice.digest},
+                         {"whole_seconds", double(slice.whole) / 1e9},
+                         {"slice_seconds", double(slice.sliced) / 1e9}};
+  }
   document["warnings"] = report.warnings;
   return document;
 }

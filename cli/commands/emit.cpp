@@ -13,7 +13,7 @@ void add_emit(Program& program) {
   struct Options {
     std::string snapshot, database, output, object;
     std::size_t dispatch = 0;
-    bool force = false, link = false, no_check = false, all_targets = false;
+    bool force = false, link = false, no_check = false, all_targets = false, slice = false;
   };
   auto options = std::make_shared<Options>();
   command.add_option("snapshot", options->snapshot, "The snapshot folder")->required();
@@ -27,6 +27,8 @@ void add_emit(Program& program) {
       ->type_name("FILE");
   command.add_flag("--all-targets", options->all_targets,
                    "Rebuild for every recorded architecture, not only the captured one");
+  command.add_flag("--slice", options->slice,
+                   "Leave out what the kernel does not need, when that gives the same kernel and builds faster");
   command.add_flag("--link", options->link, "Link to the snapshot instead of copying it");
   command.add_flag("--no-rebuild-check", options->no_check, "Do not prove that the kernel rebuilds byte for byte");
   command.add_flag("-f,--force", options->force, "Replace an existing project, once the new one is whole");
@@ -40,6 +42,7 @@ void add_emit(Program& program) {
     emit_options.placement = options->link ? emit::SnapshotPlacement::link : emit::SnapshotPlacement::copy;
     emit_options.rebuild_check = !options->no_check;
     emit_options.all_targets = options->all_targets;
+    emit_options.slice = options->slice;
     const snapshot::Reader reader(options->snapshot);
     if (options->dispatch < reader.manifest().dispatches.size()) {  // otherwise emit says what is wrong
       const snapshot::Dispatch& dispatch = reader.manifest().dispatches[options->dispatch];

@@ -22,7 +22,7 @@ using support::Json;
 struct Options {
   CaptureOptions capture;
   std::string database, keep_snapshot;
-  bool no_validate = false;
+  bool no_validate = false, slice = false;
 };
 
 ExitCode extract(const Program& program, const Options& options) {
@@ -45,6 +45,7 @@ ExitCode extract(const Program& program, const Options& options) {
   emit_options.snapshot = captured.snapshot;
   emit_options.output = project;
   emit_options.replace = options.capture.force;
+  emit_options.slice = options.slice;
   {
     const snapshot::Reader reader(captured.snapshot);
     const snapshot::Dispatch& dispatch = reader.manifest().dispatches.front();
@@ -101,6 +102,8 @@ void add_extract(Program& program) {
                   "The compilation database (default: the nearest .kerncap, from here or from the application, that "
                   "knows the kernel)")
       ->type_name("FOLDER");
+  command.add_flag("--slice", options->slice,
+                   "Leave out what the kernel does not need, when that gives the same kernel and builds faster");
   command.add_flag("--no-validate", options->no_validate, "Do not replay and compare the original kernel at the end");
   program.run_with(command, [&program, options] { return extract(program, *options); });
 }

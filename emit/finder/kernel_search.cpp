@@ -5,14 +5,14 @@
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/Mangle.h>
 #include <clang/AST/RecursiveASTVisitor.h>
-#include <clang/Basic/SourceManager.h>
-#include <clang/Lex/Lexer.h>
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
+#include "emit/finder/locator.h"
 #include "emit/finder/parameter_type.h"
+#include "emit/finder/slicer.h"
 
 namespace kerncap::finder {
 namespace {
@@ -65,66 +65,6 @@ class KernelVisitor : public clang::RecursiveASTVisitor<KernelVisitor> {
   const clang::FunctionDecl* found_ = nullptr;
   std::size_t kernels_ = 0;
 };
-
-struct Place {
-  std::string file;  // name for the compiler
-  std::uint64_t first_line = 0, last_line = 0;
-};
-
-class Locator {
- public:
-  Locator(clang::ASTContext& context, const SearchRequest& request)
-      : context_(context), manager_(context.getSourceManager()), request_(request) {}
-
-  // Where the text of a declaration stands in a file: of a macro, where it is used.
-  std::optional<Place> place(clang::SourceRange range) const {
-    const auto begin = manager_.getExpansionRange(range.getBegin()).getBegin();
-    const auto end = manager_.getExpansionRange(range.getEnd()).getEnd();
-    if (begin.isInvalid() || end.isInvalid()) return std::nullopt;
-    const auto [file, offset] = manager_.getDecomposedLoc(begin);
-    const auto [end_file, end_offset] = manager_.getDecomposedLoc(end);
-    const auto entry = manager_.getFileEntryRefForID(file);
-    if (!entry) return std::nullopt;
-    Place place;
-    place.file = entry->getName().str();
-    place.first_line = manager_.getLineNumber(file, offset);
-    place.last_line = file == end_file ? manager_.getLineNumber(end_file, end_offset) : place.first_line;
-    return place;
-  }
-
-  // The path inside the project; nothing for system headers.
-  std::optional<std::string> label(const std::string& file) const {
-    if (const auto found = request_.labels.find(file); found != request_.labels.end()) return found->second;
-    llvm::SmallString<256> absolute(file);
-    (void)manager_.getFileManager().makeAbsolutePath(absolute);
-    llvm::sys::path::remove_dots(absolute, true);
-    if (const auto found = request_.labels.find(absolute.str().str()); found != request_.labels.end())
-      return found->second;
-    return std::nullopt;
-  }
-
-  std::string macro(clang::SourceLocation location) const {
-    if (!location.isMacroID()) return "";
-    return clang::Lexer::getImmediateMacroName(location, manager_, context_.getLangOpts()).str();
-  }
-
-  clang::PresumedLoc presumed(clang::SourceLocation location) const {
-    return manager_.getPresumedLoc(manager_.getExpansionLoc(location));
-  }
-
- private:
-  clang::ASTContext& context_;
-  clang::SourceManager& manager_;
-  const SearchRequest& request_;
-};
-
-// The declaration that a person would edit: the template, not its instantiation.
-const clang::FunctionDecl* written(const clang::FunctionDecl* function) {
-  if (const auto* pattern = function->getTemplateInstantiationPattern()) function = pattern;
-  if (const clang::FunctionDecl* definition = nullptr; function->hasBody(definition) && definition != nullptr)
-    return definition;
-  return function;
-}
 
 clang::SourceRange written_range(const clang::FunctionDecl* function) {
   clang::SourceRange range = function->getSourceRange();
@@ -234,6 +174,7 @@ Json search_kernel(clang::ASTContext& context, const SearchRequest& request) {
   }
   answer["parameters"] = std::move(parameters);
   answer["callees"] = callees_of(kernel, locator);
+  if (request.slice) answer["slice"] = slice_for(context, request, *kernel);
   return answer;
 }
 

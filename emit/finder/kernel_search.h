@@ -15,6 +15,7 @@ namespace kerncap::finder {
 struct SearchRequest {
   std::string symbol;                         // mangled name as captured
   std::map<std::string, std::string> labels;  // file name for the compiler -> path inside the project
+  bool slice = false;                         // also answer what the translation unit can do without
 };
 
 // An object with the members of emit::KernelDefinition, or {"problem": "..."}.

@@ -51,6 +51,8 @@ Json answer_for(const Json& document) {
   const std::string directory = support::string_member(document, "directory", "request");
   const std::string main_file = support::string_member(document, "main_file", "request");
 
+  request.slice = document.contains("slice") && document.at("slice").is_boolean() && document.at("slice").get<bool>();
+
   // Symbolic names for the project's files, under the names that the recorded compiler opened.
   std::vector<std::pair<std::string, std::string>> mapping;
   for (const auto& file : support::array_member(document, "files", "request")) {
