@@ -18,9 +18,11 @@ target_compile_options(kerncap_options INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-align -Wunused -Woverloaded-virtual -Wformat=2
   $<$<BOOL:${KERNCAP_WERROR}>:-Werror>
   # g++ 12 and later see uninitialised std::optional members and overlapping std::string copies where there are none (GCC bugs 80635,
-  # 105562, 105651), and from 13 on dangling references to what outlives them (109642).
+  # 105562, 105651), from 13 on dangling references to what outlives them (109642), and from 14 on writes beyond vectors
+  # that could be empty (110498).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>)
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,14>>:-Wno-array-bounds>)
 target_include_directories(kerncap_options INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
 if(KERNCAP_SANITIZE)
   target_compile_options(kerncap_options INTERFACE "-fsanitize=${KERNCAP_SANITIZE}" -fno-omit-frame-pointer)
