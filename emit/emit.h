@@ -18,7 +18,8 @@
 
 namespace kerncap::emit {
 
-enum class SnapshotPlacement { copy, link };
+// take: the snapshot is the caller's own and moves into the project.
+enum class SnapshotPlacement { copy, link, take };
 
 struct EmitOptions {
   std::filesystem::path snapshot;  // NAME.kcap

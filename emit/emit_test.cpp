@@ -533,5 +533,31 @@ TEST_F(Emit, ReportsInJson) {
   EXPECT_EQ(document.at("kernel").at("file"), "src/src/scale.hip");
 }
 
+// A helper that dies, lies or says nothing costs the definition, never the project, and is never taken for an answer.
+TEST_F(Emit, SaysWhatBecameOfAKernelFinderThatFails) {
+  compile_application();
+  const auto snapshot = application_.snapshot_of("build/scale.o", "gfx90a", "scale<float>");
+  const auto helpers = application_.folder() / "helpers";
+  std::filesystem::create_directories(helpers);
+  const std::pair<const char*, const char*> failures[] = {
+      {"kill -KILL $$", "exit status 137"},
+      {"exit 0", "kernel finder's answer"},
+      {"echo '{\"file\": '", "kernel finder's answer"},
+      {"cat >/dev/null; exit 4", "exit status 4"},
+      {"echo '[]'", "kernel finder"},
+  };
+  for (const auto& [script, message] : failures) {
+    support::write_file_atomically(helpers / "kerncap-find-kernel", std::string("#!/bin/sh\n") + script + "\n", 0755);
+    auto options = application_.options(snapshot);
+    options.helper_folder = helpers;
+    options.rebuild_check = false;
+    options.replace = true;
+    const auto report = emit_project(options);
+    EXPECT_FALSE(report.kernel.has_value()) << script;
+    ASSERT_EQ(report.warnings.size(), 1u) << script;
+    EXPECT_THAT(report.warnings[0], HasSubstr(message)) << script;
+  }
+}
+
 }  // namespace
 }  // namespace kerncap::emit

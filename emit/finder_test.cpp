@@ -195,5 +195,28 @@ TEST_F(KernelFinder, AnswersForACodeThatDoesNotParseCompletely) {
   EXPECT_EQ(answer.at("first_line"), 3u);
 }
 
+TEST(KernelFinderProgram, FailsWhenItsAnswerCannotBeWritten) {
+  const support::TemporaryFolder folder;
+  const fs::path file = folder.path() / "empty.hip";
+  support::write_file_atomically(file, "int x;\n", 0644);
+  const Json request{{"symbol", "k"},
+                     {"directory", "/"},
+                     {"main_file", file.string()},
+                     {"options", Json::array()},
+                     {"files", Json::array()}};
+  const auto exit_status = [&](const std::string& redirection) {
+    support::Command command;
+    command.argv = {"sh", "-c", "trap '' PIPE; exec \"$0\" " + redirection, KERNCAP_TEST_FINDER};
+    command.standard_input = support::dump_json(request);
+    command.standard_output = support::Stream::capture;
+    command.standard_error = support::Stream::null;
+    command.timeout = std::chrono::minutes(2);
+    return support::run(command).exit_status;
+  };
+  EXPECT_EQ(exit_status(""), 0);
+  EXPECT_EQ(exit_status(">/dev/full"), 3);
+  EXPECT_EQ(exit_status(">&-"), 3);
+}
+
 }  // namespace
 }  // namespace kerncap::emit

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/snapshot/placement.h"
 #include "core/support/error.h"
 #include "core/support/file.h"
 #include "core/support/process.h"
@@ -310,14 +311,14 @@ void write_disassembly(const fs::path& project, const Templates& templates, cons
 }
 
 void place_snapshot(const fs::path& project, const EmitOptions& options) {
+  const fs::path target = project / "snapshot";
+  if (options.placement != SnapshotPlacement::link) {
+    const bool take = options.placement == SnapshotPlacement::take;
+    return snapshot::place(options.snapshot, target, take ? snapshot::Transfer::take : snapshot::Transfer::copy);
+  }
   std::error_code error;
-  if (options.placement == SnapshotPlacement::link)
-    fs::create_directory_symlink(fs::canonical(options.snapshot), project / "snapshot", error);
-  else
-    fs::copy(options.snapshot, project / "snapshot", fs::copy_options::recursive, error);
-  if (error)
-    fail(ExitCode::environment, "cannot put the snapshot into '{}': {}", (project / "snapshot").string(),
-         error.message());
+  fs::create_directory_symlink(fs::canonical(options.snapshot), target, error);
+  if (error) fail(ExitCode::environment, "cannot put the snapshot into '{}': {}", target.string(), error.message());
 }
 
 }  // namespace kerncap::emit

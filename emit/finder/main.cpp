@@ -90,7 +90,9 @@ int main() {
   try {
     const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
     const auto answer = kerncap::finder::answer_for(kerncap::support::parse_json(text, "standard input"));
-    std::fputs(kerncap::support::dump_json(answer).c_str(), stdout);
+    // An answer that did not arrive whole must not look like one.
+    if (std::fputs(kerncap::support::dump_json(answer).c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      kerncap::support::fail(kerncap::support::ExitCode::environment, "cannot write the answer");
     return 0;
   } catch (const kerncap::support::Error& error) {
     std::fprintf(stderr, "kerncap-find-kernel: %s\n", error.what());
