@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <exception>
+#include <iostream>
 #include <iterator>
 
 #include "cli/program.h"
@@ -56,7 +57,9 @@ int run(int argc, char** argv) {
     program.settings = load_settings(std::filesystem::current_path());
     app.parse(arguments);
   } catch (const CLI::Success& asked_for_help) {
-    return app.exit(asked_for_help);
+    const int status = app.exit(asked_for_help);
+    if (!std::cout.flush()) support::fail(ExitCode::environment, "cannot write the help: standard output is full or closed");
+    return status;
   } catch (const CLI::ParseError& error) {
     const std::string command = app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ";
     fmt::print(stderr, "kerncap: error: {}; 'kerncap {}--help' explains the usage\n", error.what(), command);

@@ -21,7 +21,10 @@ int main(int argc, char** argv) {
     }
     if (options.worker_fd >= 0) return replay::run_worker(options);
     const replay::Verdict verdict = replay::judge(options);
-    std::cout << (options.json ? support::dump_json(replay::to_json(verdict)) : replay::to_text(verdict)) << std::flush;
+    std::cout << (options.json ? support::dump_json(replay::to_json(verdict)) : replay::to_text(verdict));
+    if (!std::cout.flush()) {
+      support::fail(support::ExitCode::environment, "cannot write the verdict: standard output is full or closed");
+    }
     return static_cast<int>(replay::exit_code(verdict.outcome));
   } catch (const support::Error& error) {
     std::cerr << "kerncap-replay: error: " << error.what() << "\n";

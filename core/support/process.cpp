@@ -81,16 +81,24 @@ std::vector<char*> pointers_of(std::vector<std::string>& strings) {
 }
 
 // A terminal sends SIGINT and SIGQUIT to the whole foreground group: the child decides, we wait for it. SIGPIPE would
-// end us when a child closes its standard input early.
+// end us when a child closes its standard input early. Whoever started us with SIGCHLD ignored would have the kernel
+// forget how a child ended (wait(2), ERRORS: ECHILD), so that a killed one could not be told from a good one.
 class SignalsHeld {
  public:
   SignalsHeld() {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
     for (std::size_t i = 0; i < signals_.size(); ++i) ::sigaction(signals_[i], &ignore, &saved_[i]);
+    ::sigaction(SIGCHLD, nullptr, &saved_child_);
+    if (forgets_children(saved_child_)) {
+      struct sigaction standard {};
+      standard.sa_handler = SIG_DFL;
+      ::sigaction(SIGCHLD, &standard, nullptr);
+    }
   }
   ~SignalsHeld() {
     for (std::size_t i = 0; i < signals_.size(); ++i) ::sigaction(signals_[i], &saved_[i], nullptr);
+    if (forgets_children(saved_child_)) ::sigaction(SIGCHLD, &saved_child_, nullptr);
   }
   // The child must start with the dispositions that we had, not with "ignore".
   void set_defaults(posix_spawnattr_t* attributes) const {
@@ -103,8 +111,13 @@ class SignalsHeld {
   }
 
  private:
+  static bool forgets_children(const struct sigaction& action) {
+    return action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) != 0;
+  }
+
   static constexpr std::array<int, 3> signals_{SIGINT, SIGQUIT, SIGPIPE};
   std::array<struct sigaction, 3> saved_{};
+  struct sigaction saved_child_ {};
 };
 
 int remaining_milliseconds(const std::optional<std::chrono::steady_clock::time_point>& deadline) {
@@ -249,7 +262,10 @@ ProcessResult run(const Command& command) {
   while (true) {
     const pid_t ended = ::waitpid(child, &status, deadline ? WNOHANG : 0);
     if (ended == child) break;
-    if (ended < 0 && errno != EINTR) break;
+    if (ended < 0 && errno != EINTR) {  // somebody else in this process waited for it
+      if (feeder.joinable()) feeder.join();
+      fail(ExitCode::environment, "cannot learn how '{}' ended: {}", command.argv.front(), std::strerror(ECHILD));
+    }
     if (ended == 0) {
       if (remaining_milliseconds(deadline) == 0) {
         end_by_force();

@@ -105,6 +105,20 @@ TEST(Run, SaysWhichProgramIsMissing) {
   }
 }
 
+// Started by a program that ignores SIGCHLD, the kernel reaps children by itself and their status is lost.
+TEST(Run, TellsAKilledChildFromAGoodOneWhereSigchldIsIgnored) {
+  struct sigaction ignore {}, saved {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGCHLD, &ignore, &saved);
+  const ProcessResult killed = run(shell("kill -KILL $$")), failed = run(shell("exit 3")), good = run(shell("exit 0"));
+  struct sigaction after {};
+  ::sigaction(SIGCHLD, &saved, &after);
+  EXPECT_EQ(killed.exit_status, 128 + SIGKILL);
+  EXPECT_EQ(failed.exit_status, 3);
+  EXPECT_TRUE(good.succeeded());
+  EXPECT_EQ(after.sa_handler, SIG_IGN);  // the caller's business again
+}
+
 TEST(ShellQuoted, CanBeReadBackByAShell) {
   const std::vector<std::string> argv{"printf", "%s|", "plain", "two words", "it's", "$x", "", "a\nb"};
   Command command = shell(shell_quoted(argv));
