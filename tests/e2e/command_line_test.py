@@ -44,6 +44,14 @@ class CommandLineTest(kerncap_tests.KerncapTestCase):
         self.assertEqual(result.code, ENVIRONMENT if missing else DONE)
         self.assertEqual(result.json()["works"], not missing)
 
+    def test_output_that_cannot_be_written_is_never_success(self):
+        for arguments in (["--help"], ["--version"], ["emit", "--help"], ["doctor"], ["doctor", "--json"], ["completion", "bash"], ["manual"]):
+            with self.subTest(arguments):
+                with open("/dev/full", "w") as full:
+                    result = subprocess.run([self.prefix.kerncap, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(result.returncode, ENVIRONMENT, result.stderr)
+                self.assertEqual(result.stderr.count("error"), 1, result.stderr)
+
     def test_completion_scripts_are_accepted_by_their_shells_and_know_every_command(self):
         for shell in ("bash", "zsh", "fish"):
             script = self.kerncap("completion", shell)
