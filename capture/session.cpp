@@ -1,6 +1,9 @@
 #include "capture/session.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -44,6 +47,29 @@ std::filesystem::path new_status_path(const std::filesystem::path& folder, pid_t
     path = folder / fmt::format("status-{}-{}.json", process, n);
   return path;
 }
+
+// A file beyond RLIMIT_FSIZE sends SIGXFSZ to the thread that writes, which ends a process by default. The
+// application's threads must not meet that because of our files.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    ::sigemptyset(&ours_);
+    ::sigaddset(&ours_, SIGXFSZ);
+    ::pthread_sigmask(SIG_BLOCK, &ours_, &before_);
+  }
+  ~WithoutSizeSignal() {
+    const timespec at_once{};
+    if (::sigismember(&before_, SIGXFSZ) == 0)
+      while (::sigtimedwait(&ours_, nullptr, &at_once) == SIGXFSZ) {
+      }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+
+ private:
+  sigset_t ours_{}, before_{};
+};
 
 void name_kernel(const Config& config, KernelRecord& record) {
   constexpr std::string_view suffix = ".kd";
@@ -194,6 +220,7 @@ void Session::publish() noexcept {
       status.state = StatusState::failed;
       status.reason = "there was not enough memory to keep track of the application's allocations";
     }
+    const WithoutSizeSignal guard;
     support::write_file_atomically(status_path_, support::dump_json(to_json(status)));
   } catch (...) {
     // The folder is gone or full: the program that reads it says that it found nothing. The application runs on.

@@ -71,6 +71,13 @@ std::vector<Allocation> still_mapped(const std::vector<Allocation>& all) {
   return out;
 }
 
+// Every byte of the region could be read.
+bool is_whole(const snapshot::Dispatch& d, const Region& region) {
+  return std::none_of(d.not_captured.begin(), d.not_captured.end(), [&](const snapshot::NotCaptured& missing) {
+    return missing.size != 0 && missing.address - region.address < region.size;
+  });
+}
+
 std::vector<std::string> command_line() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string all((std::istreambuf_iterator<char>(file)), {});
@@ -136,6 +143,8 @@ void SnapshotTaker::begin(const Request& request, snapshot::Dispatch& d) {
          support::human_bytes(d.visible_bytes), d.regions.size(), support::human_bytes(session_.config.max_bytes));
   }
   number_ = writer_->begin_dispatch(d.regions);
+  host_pages_.clear();
+  unstable_.clear();
   done_ = 0;
   total_ = session_.config.reachable_only ? 0 : 2 * d.visible_bytes;  // before and after
   session_.update_status([&](Status& s) {
@@ -271,6 +280,34 @@ void SnapshotTaker::read_before(snapshot::Dispatch& d) {
     for (snapshot::CoverageKind& kind : d.coverage)
       if (kind.kind == missing.kind) kind.bytes -= std::min(kind.bytes, missing.size);
   d.not_captured.insert(d.not_captured.end(), left_out.begin(), left_out.end());
+  settle_host(d);
+}
+
+void SnapshotTaker::settle_host(const snapshot::Dispatch& d) {
+  constexpr unsigned rounds = 3;  // a host thread that stores now and then misses one of them
+  for (unsigned round = 1; round <= rounds; ++round) {
+    writer_->drain();  // what was put is in its place: what is put again replaces it
+    unstable_.clear();
+    for (std::size_t r = 0; r < d.regions.size(); ++r) {
+      if (!sources_[r].host || !is_whole(d, d.regions[r])) continue;
+      copier_.read(
+          sources_[r], [&, r](std::uint64_t offset, std::span<const std::byte> bytes, std::function<void()> release) {
+            const Region& region = d.regions[r];
+            const std::shared_ptr<void> done(nullptr, [release = std::move(release)](void*) { release(); });
+            for (const std::uint64_t chunk : host_pages_.changed(region.address, offset, bytes)) {
+              const std::uint64_t size = std::min(snapshot::chunk_size, region.size - chunk);
+              unstable_.push_back(
+                  {region.address + chunk, size, snapshot::to_string(region.kind),
+                   "a host thread kept writing here while the kernel was held: the state before may mix what "
+                   "was there at several moments"});
+              writer_->put(number_, r, snapshot::State::before, chunk, bytes.subspan(chunk - offset, size), [done] {});
+            }
+          });
+    }
+    // Unmapped meanwhile: the state before is what was read the first time.
+    static_cast<void>(copier_.finish());
+    if (unstable_.empty()) return;
+  }
 }
 
 std::vector<snapshot::NotCaptured> SnapshotTaker::read_reachable(snapshot::Dispatch& d,
@@ -372,13 +409,17 @@ void SnapshotTaker::read_region(const snapshot::Dispatch& d, std::size_t r, snap
                                 std::uint64_t offset, std::span<const std::byte> bytes, std::function<void()> release) {
     if (pointers != nullptr) pointers->scan(address + offset, bytes);
     if (reach != nullptr) reach->scan(address + offset, bytes);
+    if (state == snapshot::State::before && sources_[r].host) host_pages_.remember(address, offset, bytes);
     progress(bytes.size());
     writer_->put(number_, r, state, offset, bytes, std::move(release));
   });
 }
 
 void SnapshotTaker::read(snapshot::Dispatch& d, snapshot::State state, CodePointerFinder* pointers) {
-  for (std::size_t r = 0; r < d.regions.size(); ++r) read_region(d, r, state, pointers, nullptr);
+  // Host threads go on storing into host memory: it is read nearest to the kernel, last before and first after.
+  for (const bool host : {state == snapshot::State::after, state == snapshot::State::before})
+    for (std::size_t r = 0; r < d.regions.size(); ++r)
+      if (sources_[r].host == host) read_region(d, r, state, pointers, nullptr);
   finish_reading(d, state);
 }
 
@@ -398,8 +439,7 @@ void SnapshotTaker::read_after(snapshot::Dispatch& d) {
   // What could not be read before is not asked for again: nobody could compare it.
   std::vector<Source> all = sources_;
   for (std::size_t r = 0; r < sources_.size(); ++r)
-    for (const snapshot::NotCaptured& missing : d.not_captured)
-      if (missing.size != 0 && missing.address - d.regions[r].address < d.regions[r].size) sources_[r].size = 0;
+    if (!is_whole(d, d.regions[r])) sources_[r].size = 0;
   read(d, snapshot::State::after, nullptr);
   sources_ = std::move(all);
 }
@@ -415,7 +455,10 @@ void SnapshotTaker::progress(std::uint64_t bytes) {
   });
 }
 
-void SnapshotTaker::add(snapshot::Dispatch dispatch) { manifest_.dispatches.push_back(std::move(dispatch)); }
+void SnapshotTaker::add(snapshot::Dispatch dispatch) {
+  dispatch.not_captured.insert(dispatch.not_captured.end(), unstable_.begin(), unstable_.end());
+  manifest_.dispatches.push_back(std::move(dispatch));
+}
 
 snapshot::WriterStatistics SnapshotTaker::commit() {
   writer_->commit(std::move(manifest_));

@@ -14,6 +14,7 @@
 #include "capture/code_pointers.h"
 #include "capture/companion.h"
 #include "capture/copier.h"
+#include "capture/host_pages.h"
 #include "capture/reachable.h"
 #include "capture/session.h"
 #include "core/snapshot/manifest.h"
@@ -50,6 +51,7 @@ class SnapshotTaker {
                                                     CodePointerFinder& pointers);
   std::vector<snapshot::NotCaptured> keep_only(snapshot::Dispatch& dispatch,
                                                const std::function<bool(std::size_t region)>& wanted);
+  void settle_host(const snapshot::Dispatch& d);  // host memory that changed since it was read is read again
   void progress(std::uint64_t bytes);
 
   Session& session_;
@@ -59,8 +61,10 @@ class SnapshotTaker {
   snapshot::Manifest manifest_;
   std::map<std::string, CodeDescription> descriptions_;
   std::map<std::string, LoadedCode> unwritten_code_;
-  std::vector<Source> sources_;  // one for each region of the current dispatch
-  std::size_t number_ = 0;       // of the current dispatch
+  std::vector<Source> sources_;                  // one for each region of the current dispatch
+  HostPages host_pages_;                         // as they were read before the current dispatch
+  std::vector<snapshot::NotCaptured> unstable_;  // what never stood still
+  std::size_t number_ = 0;                       // of the current dispatch
   std::chrono::steady_clock::time_point published_{};
   std::uint64_t done_ = 0, total_ = 0;  // bytes of the current dispatch; the total grows with --scope reachable
 };

@@ -58,7 +58,7 @@ class Runner {
       command.environment[config_variable] = config_file.string();
     }
     command.standard_output = command.standard_error = support::Stream::capture;
-    command.timeout = std::chrono::seconds(90);
+    command.timeout = timeout;
     CapturedRun result;
     result.process = support::run(command);
     result.statuses = read_statuses(config.status_folder);
@@ -75,7 +75,8 @@ class Runner {
   support::TemporaryFolder folder;
   Config config;
   std::map<std::string, std::optional<std::string>> environment;
-  std::string preload;  // behind the software GPU
+  std::chrono::milliseconds timeout{90000};  // killed past it
+  std::string preload;                       // behind the software GPU
 };
 
 }  // namespace kerncap::capture::testing

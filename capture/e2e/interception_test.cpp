@@ -5,7 +5,96 @@
 namespace kerncap::capture {
 namespace {
 
-class Interception : public CapturedMemory {};
+class Interception : public CapturedMemory {
+ protected:
+  // Twice, once without us: the application may not tell the difference. The snapshot must be whole.
+  void compare(const std::vector<std::string>& argv) {
+    const CapturedRun plain = runner_.run(argv, false);
+    if (plain.process.exit_status == 77) GTEST_SKIP() << plain.process.standard_error;
+    run_ = runner_.run(argv);
+    EXPECT_EQ(run_.process.exit_status, plain.process.exit_status);
+    EXPECT_EQ(run_.process.standard_output, plain.process.standard_output);
+    EXPECT_EQ(run_.process.standard_error, plain.process.standard_error);
+    ASSERT_NE(run_.only(), nullptr) << run_.process.standard_error;
+    ASSERT_EQ(run_.only()->state, StatusState::captured) << run_.only()->reason;
+    reader_.emplace(runner_.config.output);
+    EXPECT_THAT(reader_->verify({}), ::testing::IsEmpty());
+    EXPECT_TRUE(dispatch().has_after);
+  }
+};
+
+// Order matters to what the program prints, and it ends with an exit status of its own.
+class Submission : public Interception, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(Submission, ChangesNothingForTheApplication) {
+  runner_.config.pattern = "mix";
+  runner_.config.dispatches = DispatchList::parse("1-2");
+  runner_.environment["KERNCAP_TEST_DEVICES"] = "2";
+  compare({KERNCAP_TEST_APPS "/submissions", GetParam()});
+  if (IsSkipped() || HasFatalFailure()) return;
+  EXPECT_EQ(run_.process.exit_status, 3) << run_.process.standard_error;
+  const std::uint64_t captured = GetParam() == "multi_device" ? 1 : 2;  // it launches two, the others more
+  EXPECT_EQ(reader_->manifest().dispatches.size(), captured);
+}
+
+TEST_P(Submission, IsProfiledWithoutAChange) {
+  runner_.config.mode = Mode::profile;
+  runner_.environment["KERNCAP_TEST_DEVICES"] = "2";
+  const CapturedRun plain = runner_.run({KERNCAP_TEST_APPS "/submissions", GetParam()}, false);
+  if (plain.process.exit_status == 77) GTEST_SKIP() << plain.process.standard_error;
+  run_ = runner_.run({KERNCAP_TEST_APPS "/submissions", GetParam()});
+  EXPECT_EQ(run_.process.exit_status, plain.process.exit_status) << run_.process.standard_error;
+  EXPECT_EQ(run_.process.standard_output, plain.process.standard_output);
+  ASSERT_NE(run_.only(), nullptr);
+  for (const KernelStatus& k : run_.only()->kernels) {
+    EXPECT_EQ(k.timed, k.dispatches) << k.symbol;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Streams, Submission,
+                         ::testing::Values("priority", "cu_mask", "null_streams", "barriers", "graph", "graph_again",
+                                           "two_devices", "multi_device"),
+                         [](const auto& each) { return each.param; });
+
+// An application that writes its own packets: nine for one ring of the doorbell, barriers among them.
+TEST_F(Interception, NinePacketsForOneDoorbellKeepTheirOrder) {
+  runner_.config.pattern = "step";
+  runner_.config.dispatches = DispatchList::parse("3");
+  for (const char* kind : {"multi", "shut_down"}) {
+    std::filesystem::remove_all(runner_.config.output);
+    std::filesystem::remove_all(runner_.config.status_folder);
+    std::filesystem::create_directory(runner_.config.status_folder);
+    run_ = runner_.run({KERNCAP_TEST_APPS "/packets", KERNCAP_TEST_APPS "/packets.hsaco", kind}, false);
+    const auto sum = run_.value("sum");
+    run_ = runner_.run({KERNCAP_TEST_APPS "/packets", KERNCAP_TEST_APPS "/packets.hsaco", kind});
+    EXPECT_EQ(run_.process.exit_status, 4) << run_.process.standard_error;
+    EXPECT_EQ(run_.value("sum"), sum);
+    ASSERT_NE(run_.only(), nullptr);
+    ASSERT_EQ(run_.only()->state, StatusState::captured) << kind << run_.only()->reason;
+    reader_.emplace(runner_.config.output);
+    EXPECT_EQ(dispatch().kernel_index, 3u);
+    // Three steps before it, and its own: from 1 each.
+    const auto before = words(run_.value("address"), 8, State::before);
+    const auto after = words(run_.value("address"), 8, State::after);
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      std::uint32_t expected = 1;
+      for (std::uint32_t number = 1; number <= 3; ++number) expected = expected * 31 + number + i;
+      EXPECT_EQ(before[i], expected);
+      EXPECT_EQ(after[i], expected * 31 + 4 + i);
+    }
+  }
+}
+
+TEST_F(Interception, AQueueOfOneProducerIsHeldAndReleased) {
+  runner_.config.pattern = "step";
+  const CapturedRun plain =
+      runner_.run({KERNCAP_TEST_APPS "/packets", KERNCAP_TEST_APPS "/packets.hsaco", "single"}, false);
+  run_ = runner_.run({KERNCAP_TEST_APPS "/packets", KERNCAP_TEST_APPS "/packets.hsaco", "single"});
+  EXPECT_EQ(run_.process.exit_status, plain.process.exit_status) << run_.process.standard_error;
+  EXPECT_EQ(run_.value("sum"), plain.value("sum"));
+  ASSERT_NE(run_.only(), nullptr);
+  EXPECT_EQ(run_.only()->state, StatusState::captured) << run_.only()->reason;
+}
 
 TEST_F(Interception, AFloodOfLaunchesDuringACaptureIsWaitedFor) {
   runner_.config.pattern = "increment";

@@ -2,6 +2,7 @@
 // must look for is printed: "key value" lines.
 #include <hip/hip_runtime.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cinttypes>
@@ -311,6 +312,29 @@ int main(int argc, char** argv) {
     fill(p, words);
     if (fork() == 0) _exit(0);
     run_and_check(p, nullptr, words);
+  } else if (kind == "forked_after") {
+    CHECK(hipMalloc(&p, words * 4));
+    fill(p, words);
+    const pid_t child = fork();
+    if (child == 0) {
+      // A child may not use HIP, but it runs, and it exits with handlers.
+      std::vector<uint32_t> nothing(1000);
+      std::exit(nothing[5] == 0 ? 0 : 1);
+    }
+    int status = 1;
+    if (waitpid(child, &status, 0) != child || status != 0) return 1;
+    run_and_check(p, nullptr, words);
+  } else if (kind == "exec_after") {
+    CHECK(hipMalloc(&p, words * 4));
+    execl("/proc/self/exe", argv[0], "device", static_cast<char*>(nullptr));
+    return 1;
+  } else if (kind == "thread_ends") {
+    CHECK(hipMalloc(&p, words * 4));
+    fill(p, words);
+    say("address", p);
+    std::printf("words %u\n", words);
+    std::thread([p] { transform<<<(words + 255) / 256, 256>>>(p, words); }).join();
+    CHECK(hipDeviceSynchronize());
   } else if (kind == "faulting") {
     CHECK(hipMalloc(&p, words * 4));
     fill(p, words);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -118,5 +119,7 @@ std::vector<std::uint64_t> load_code(CoreApiTable& core, const std::vector<std::
   core.hsa_executable_freeze_fn({81}, nullptr);
   return objects;
 }
+
+void overwrite_code() { std::fill(executable->bytes.begin(), executable->bytes.end(), std::byte{0xff}); }
 
 }  // namespace kerncap::capture::testing

@@ -39,4 +39,6 @@ void fill_code(CoreApiTable& core);
 std::vector<std::uint64_t> load_code(CoreApiTable& core, const std::vector<std::byte>& bytes,
                                      const std::vector<StandInKernel>& kernels);
 
+void overwrite_code();
+
 }  // namespace kerncap::capture::testing

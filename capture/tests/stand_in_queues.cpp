@@ -55,6 +55,7 @@ struct HardwareQueue {
   std::atomic<std::uint64_t> write{0}, read{0};
   hsa_amd_queue_intercept_handler handler = nullptr;
   void* data = nullptr;
+  std::atomic<bool> destroyed{false};
   std::recursive_mutex ring_mutex;  // the runtime's queue lock
   std::mutex mutex;
   std::condition_variable changed;
@@ -159,13 +160,18 @@ hsa_status_t queue_intercept_register(hsa_queue_t* queue, hsa_amd_queue_intercep
   of(queue).data = data;
   return HSA_STATUS_SUCCESS;
 }
-hsa_status_t queue_destroy(hsa_queue_t*) {
+hsa_status_t queue_destroy(hsa_queue_t* queue) {
   KERNCAP_COUNT();
+  of(queue).destroyed = true;
   return HSA_STATUS_SUCCESS;
 }
-std::uint64_t queue_load_write(const hsa_queue_t* queue) { return of(queue).write.load(); }
-std::uint64_t queue_load_read(const hsa_queue_t* queue) { return of(queue).read.load(); }
-std::uint64_t queue_add_write(const hsa_queue_t* queue, std::uint64_t n) { return of(queue).write.fetch_add(n); }
+HardwareQueue& living(const hsa_queue_t* queue) {
+  if (of(queue).destroyed) counted("use_after_destroy");
+  return of(queue);
+}
+std::uint64_t queue_load_write(const hsa_queue_t* queue) { return living(queue).write.load(); }
+std::uint64_t queue_load_read(const hsa_queue_t* queue) { return living(queue).read.load(); }
+std::uint64_t queue_add_write(const hsa_queue_t* queue, std::uint64_t n) { return living(queue).write.fetch_add(n); }
 
 void signal_store(hsa_signal_t signal, hsa_signal_value_t value) {
   if (of(signal).doorbell_of != nullptr) return of(signal).doorbell_of->ring_doorbell();

@@ -100,6 +100,11 @@ void StandInRuntime::unload() {
   core().hsa_code_object_reader_destroy_fn({71});
 }
 
+void StandInRuntime::take_code_back() {
+  core().hsa_code_object_reader_destroy_fn({71});
+  overwrite_code();
+}
+
 void StandInRuntime::submit(hsa_queue_t* queue, const std::vector<hsa_kernel_dispatch_packet_t>& packets) {
   submit_packets(queue, packets.data(), packets.size());
 }

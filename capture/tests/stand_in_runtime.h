@@ -41,6 +41,7 @@ class StandInRuntime {
   // objects.
   std::vector<std::uint64_t> load(const std::vector<std::byte>& bytes, const std::vector<StandInKernel>& kernels);
   void unload();
+  void take_code_back();  // the application destroys its reader and uses the memory of the code object's file again
 
   // Hands packets over in one submission, as the runtime's ABI allows.
   void submit(hsa_queue_t* queue, const std::vector<hsa_kernel_dispatch_packet_t>& packets);

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -431,6 +433,36 @@ TEST_F(StandIn, HostCopiesWaitUntilTheKernelIsCaptured) {
   }
 }
 
+// Nobody can stop a host thread's stores. What never stands still is declared; the application gets what it would.
+TEST_F(StandIn, HostMemoryThatIsWrittenWhileTheKernelIsHeldIsDeclared) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              void* p = nullptr;
+              runtime.amd().hsa_amd_memory_pool_allocate_fn({testing::host_coarse}, 128 << 20, 0, &p);
+              auto* word = reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<char*>(p) + (300 << 10));
+              std::atomic<bool> stop{false};
+              std::thread writer([&] {
+                while (!stop) ++*word;
+              });
+              const bool good = application.launch();
+              stop = true;
+              writer.join();
+              OnUnload();
+              if (!good || !application.result_is(1)) return 1;
+              const Reader reader(config_.output);
+              if (!reader.verify({}).empty()) return 10;
+              const auto& missing = reader.manifest().dispatches.at(0).not_captured;
+              const auto address = reinterpret_cast<std::uint64_t>(p) + (300 << 10);
+              // Its own 64 KiB and nothing else.
+              if (missing.size() != 1 || address - missing[0].address >= missing[0].size || missing[0].size != 65536)
+                return 11;
+              return missing[0].reason.find("host thread kept writing") != std::string::npos ? 0 : 12;
+            }),
+            0);
+}
+
 TEST_F(StandIn, EveryDispatchInAListIsCapturedEvenWhenSubmittedAtOnce) {
   config_.dispatches = DispatchList::parse("0-2");
   EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
@@ -619,6 +651,59 @@ TEST_F(StandIn, TheRegisteringWayTakesTheTablesAndEndsWithTheLastShutDown) {
   EXPECT_EQ(status().state, StatusState::captured) << status().reason;
 }
 
+TEST_F(StandIn, CodeThatWasUnloadedIsGone) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              const auto old = runtime.load(std::vector<std::byte>(300, std::byte{9}), {{"change.kd", change}});
+              runtime.unload();
+              Application application(runtime);
+              application.start();
+              if (!application.launch()) return 1;
+              OnUnload();
+              const Reader reader(config_.output);
+              const Dispatch& d = reader.manifest().dispatches.at(0);
+              for (const auto& r : d.regions)
+                if (old[0] - r.address < r.size) return 3;
+              return d.loads.size() == 1 ? check_snapshot(config_.output, application) : 4;
+            }),
+            0);
+}
+
+TEST_F(StandIn, CodeWhoseMemoryTheApplicationTookBackIsCapturedAsItWas) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              runtime.take_code_back();
+              if (!application.launch()) return 1;
+              OnUnload();
+              const Reader reader(config_.output);
+              const auto bytes = reader.code_object(reader.manifest().dispatches.at(0).code_object);
+              return bytes == std::vector<std::byte>(300, std::byte{7}) ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(StandIn, AQueueThatIsGoneIsNotAskedToDrain) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              hsa_queue_t* third = nullptr;
+              runtime.core().hsa_queue_create_fn(testing::gpu, 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0,
+                                                 &third);
+              const hsa_signal_t done = testing::make_signal(1);
+              runtime.submit(third, {application.packet(1, done)});
+              if (!testing::reaches_zero(done, 20000)) return 1;
+              runtime.core().hsa_queue_destroy_fn(third);
+              if (!application.launch()) return 2;
+              OnUnload();
+              if (runtime.calls().contains("use_after_destroy")) return 3;
+              return check_snapshot(config_.output, application);
+            }),
+            0);
+}
+
 TEST_F(StandIn, TheTablesOfEveryReleaseAreRead) {
   // Those of ROCr 5.0 to 5.4, 5.5, 5.6 and 5.7; 6.0, 6.1, 6.2, 6.3 and 7.
   for (const ApiTableVersion version :
@@ -666,6 +751,29 @@ TEST_F(StandIn, ABrokenConfigurationHarmsNobody) {
               return OnLoad(&runtime.table(), 3, 0, nullptr) && runtime.core().hsa_queue_create_fn == create ? 0 : 1;
             }),
             0);
+}
+
+// RLIMIT_FSIZE sends SIGXFSZ, which ends a process by default: never because of our files. With the smaller limit not
+// even the status can be written.
+TEST_F(StandIn, ALimitOnTheSizeOfFilesHarmsNobody) {
+  for (const rlim_t limit : {rlim_t{64} << 10, rlim_t{100}}) {
+    forget();
+    EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+                Application application(runtime);
+                OnLoad(&runtime.table(), 3, 0, nullptr);
+                application.start();
+                const rlimit small{limit, limit};
+                ::setrlimit(RLIMIT_FSIZE, &small);
+                if (!application.launch()) return 1;
+                OnUnload();
+                return application.result_is(1) && !std::filesystem::exists(config_.output) ? 0 : 2;
+              }),
+              0)
+        << limit;
+    if (limit < 1000) continue;
+    EXPECT_EQ(status().state, StatusState::failed);
+    EXPECT_THAT(status().reason, ::testing::HasSubstr("File too large"));
+  }
 }
 
 TEST_F(StandIn, AForkedChildOnlyPassesOn) {

@@ -62,21 +62,51 @@ Finding runtime() {
     Dl_info information{};
     if (::dladdr(symbol, &information) != 0 && information.dli_fname != nullptr) path = information.dli_fname;
   }
+  // A runtime that was built with it has loaded it by now.
+  for (const char* name :
+       {"librocprofiler-register.so.0", "librocprofiler-register.so.1", "librocprofiler-register.so"}) {
+    if (void* registers = ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD)) {
+      path += ", with rocprofiler-register (capture goes through it)";
+      ::dlclose(registers);
+      break;
+    }
+  }
   ::dlclose(library);
   return {"HSA runtime", Verdict::ok, path, ""};
 }
 
-// Builds of ROCr with rocprofiler-register ignore HSA_TOOLS_LIB unless told otherwise; capture sets what is needed, but
-// a user's own setting wins.
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// What keeps a capture out of an application, or shares it with another tool. What `kerncap` sets itself for the
+// application (HSA_TOOLS_LIB, HSA_TOOLS_ROCPROFILER_V1_TOOLS, ROCPROFILER_REGISTER_LIBRARY) is only replaced, never
+// joined.
 Finding tools_environment() {
-  for (const char* name : {"HSA_TOOLS_LIB", "HSA_TOOLS_DISABLE_REGISTER", "LD_PRELOAD"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') {
-      return {"environment", Verdict::warning, fmt::format("{}={}", name, value),
-              "another tool may be loaded into the application too; unset it if a capture sees nothing"};
+  struct Known {
+    const char* name;
+    const char* advice;
+  };
+  static constexpr Known known[] = {
+      {"HSA_TOOLS_LIB", "captures and profiles replace it: that tool is not loaded into a captured application"},
+      {"ROCP_TOOL_LIBRARIES",
+       "another rocprofiler tool is loaded, too; the capture comes in beside it by HSA_TOOLS_ROCPROFILER_V1_TOOLS=1. "
+       "Unset "
+       "it if a capture sees nothing"},
+      {"ROCPROFILER_REGISTER_LIBRARY",
+       "another library stands in the place of rocprofiler-sdk; the capture comes in by "
+       "HSA_TOOLS_ROCPROFILER_V1_TOOLS=1"},
+      {"HSA_TOOLS_DISABLE_REGISTER",
+       "the runtime does not use rocprofiler-register; the capture is loaded by HSA_TOOLS_LIB alone, which is enough"},
+      {"LD_PRELOAD", "another library is loaded into the application, too; unset it if a capture sees nothing"},
+  };
+  for (const Known& k : known) {
+    if (const std::string value = variable(k.name); !value.empty()) {
+      return {"environment", Verdict::warning, fmt::format("{}={}", k.name, value), k.advice};
     }
   }
-  return {"environment", Verdict::ok, "no other tool is preloaded", ""};
+  return {"environment", Verdict::ok, "no other tool is loaded into applications", ""};
 }
 
 Finding compiler() {
