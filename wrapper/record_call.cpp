@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -56,8 +57,12 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// CMake compiles small programs while it configures: try_compile and the identification of the compiler.
-bool is_configure_check(const std::string& directory) {
+// Build systems compile small programs while they configure: CMake (try_compile, the identification of the compiler),
+// Meson (in its own folder) and autoconf (conftest.c, conftest.cpp, ...).
+bool is_configure_check(const std::string& directory, const compdb::CommandLine& line) {
+  const auto is_conftest = [](const auto& source) { return compdb::base_name(source.path).starts_with("conftest."); };
+  if (directory.find("/meson-private") != std::string::npos) return true;
+  if (!line.sources.empty() && std::ranges::all_of(line.sources, is_conftest)) return true;
   const std::size_t at = directory.find("/CMakeFiles/");
   if (at == std::string::npos) return false;
   const std::string_view rest = std::string_view(directory).substr(at + 12);
@@ -110,7 +115,7 @@ CallRecorder::CallRecorder(const Target& target) : target_(target) {
   common.directory = call_.line.working_directory.empty() ? here : absolute_path(here, call_.line.working_directory);
   common.host = compdb::log_host_name();
   common.database = database_;
-  common.configure_check = is_configure_check(here);
+  common.configure_check = is_configure_check(here, call_.line);
 }
 
 CallRecorder::~CallRecorder() {
@@ -164,7 +169,9 @@ void CallRecorder::read_depfile() {
   const compdb::FileIdentity file = compdb::identify(path);
   constexpr std::uint64_t clock_tick = 10'000'000;  // file times are those of the last timer tick
   if (file.mtime + clock_tick < call_.common.started || !compdb::read_file(path, largest_depfile, text)) return;
-  call_.dependencies = compdb::parse_depfile(text).files;
+  compdb::Dependencies read = compdb::parse_depfile(text);
+  call_.dependencies = std::move(read.files);
+  call_.dependencies_on_modules = std::move(read.modules);
 }
 
 void CallRecorder::finish(int exit_status) {

@@ -23,6 +23,7 @@ enum class Meaning {
   syntax_only,
   assembly,
   compile,
+  precompile,
   output,
   language,
   dependencies,
@@ -82,6 +83,7 @@ constexpr auto options = std::to_array<Option>({
     {"--assemble", Value::none, Meaning::assembly},
     {"-c", Value::none, Meaning::compile},
     {"--compile", Value::none, Meaning::compile},
+    {"--precompile", Value::none, Meaning::precompile},
     {"-dc", Value::none, Meaning::rdc},
     {"--device-c", Value::none, Meaning::rdc},
     {"-o", Value::either, Meaning::output},
@@ -227,13 +229,13 @@ struct Suffix {
   std::string_view suffix, language;
 };
 constexpr auto suffixes = std::to_array<Suffix>({
-    {".c", "c"},       {".cc", "c++"},      {".cpp", "c++"},       {".cxx", "c++"},          {".c++", "c++"},
-    {".C", "c++"},     {".CPP", "c++"},     {".cp", "c++"},        {".CC", "c++"},           {".cppm", "c++"},
-    {".ixx", "c++"},   {".hip", "hip"},     {".cu", "cuda"},       {".cui", "cuda"},         {".hipi", "hip"},
-    {".i", "c"},       {".ii", "c++"},      {".s", "assembler"},   {".S", "assembler"},      {".sx", "assembler"},
-    {".ll", "ir"},     {".bc", "ir"},       {".m", "objective-c"}, {".mm", "objective-c++"}, {".cl", "cl"},
-    {".h", "header"},  {".hh", "header"},   {".hpp", "header"},    {".hxx", "header"},       {".H", "header"},
-    {".f", "fortran"}, {".f90", "fortran"}, {".F90", "fortran"},   {".cuh", "header"},
+    {".c", "c"},          {".cc", "c++"},    {".cpp", "c++"},     {".cxx", "c++"},       {".c++", "c++"},
+    {".C", "c++"},        {".CPP", "c++"},   {".cp", "c++"},      {".CC", "c++"},        {".cppm", "c++"},
+    {".ixx", "c++"},      {".pcm", "pcm"},   {".hip", "hip"},     {".cu", "cuda"},       {".cui", "cuda"},
+    {".hipi", "hip"},     {".i", "c"},       {".ii", "c++"},      {".s", "assembler"},   {".S", "assembler"},
+    {".sx", "assembler"}, {".ll", "ir"},     {".bc", "ir"},       {".m", "objective-c"}, {".mm", "objective-c++"},
+    {".cl", "cl"},        {".h", "header"},  {".hh", "header"},   {".hpp", "header"},    {".hxx", "header"},
+    {".H", "header"},     {".f", "fortran"}, {".f90", "fortran"}, {".F90", "fortran"},   {".cuh", "header"},
 });
 
 std::string language_of(std::string_view path) {
@@ -361,11 +363,14 @@ class Parser {
       case Meaning::compile:
         set_action(Action::compile, 5);
         break;
+      case Meaning::precompile:
+        set_action(Action::precompile, 5);
+        break;
       case Meaning::output:
         line_.output = value;
         break;
       case Meaning::language:
-        forced_language_ = value == "none" ? std::string_view() : value;
+        forced_language_ = value == "none" ? std::string_view() : value == "cu" ? "cuda" : value;  // nvcc's spelling
         break;
       case Meaning::dependencies:
         line_.writes_dependencies = true;
@@ -500,6 +505,10 @@ std::string default_output(const CommandLine& line, const SourceArgument& source
     case Action::link:
       return "a.out";
     case Action::precompile:
+      if (source.language != "header" && !source.language.ends_with("-header")) {  // a module's interface
+        if (dot != std::string::npos && dot != 0) stem.resize(dot);
+        return stem + ".pcm";
+      }
       return source.path + (family == "gcc" ? ".gch" : ".pch");
     case Action::compile:
     case Action::assembly:

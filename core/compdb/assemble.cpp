@@ -78,6 +78,7 @@ std::string target_of_cc1(const std::vector<std::string>& argv) {
   return target;
 }
 
+// Empty for a link of the host, also where it names a processor for LTO ("-plugin-opt=mcpu=x86-64").
 std::string target_of_device_link(const std::vector<std::string>& argv) {
   std::string target;
   for (const std::string& argument : argv) {
@@ -85,6 +86,7 @@ std::string target_of_device_link(const std::vector<std::string>& argv) {
       if (argument.starts_with(option)) target = argument.substr(option.size());
     }
   }
+  if (!target.starts_with("gfx") && !target.starts_with("sm_")) return {};
   for (std::string_view feature : {"sramecc", "xnack"}) {
     for (const std::string& argument : argv) {
       const std::size_t list = argument.find("-mattr=");
@@ -106,6 +108,28 @@ std::string input_of_cc1(const std::vector<std::string>& argv, std::string* lang
     return argv[i + 2];
   }
   return argv.empty() ? std::string() : argv.back();
+}
+
+// What a compile needs besides sources: the results of other compiles. clang's and gcc's options, driver and cc1 alike.
+constexpr auto artefact_options = std::to_array<std::string_view>(
+    {"-include-pch", "-fmodule-file=", "-fprebuilt-module-path=", "-fmodule-map-file=", "-fthinlto-index=",
+     "-fprofile-use=", "-fprofile-instr-use=", "-fprofile-instrument-use-path=", "-fprofile-sample-use="});
+
+void add_artefacts(const std::vector<std::string>& argv, std::vector<std::string>& paths) {
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    for (const std::string_view option : artefact_options) {
+      if (!argv[i].starts_with(option)) continue;
+      std::string_view value = std::string_view(argv[i]).substr(option.size());
+      if (option == "-include-pch") {
+        if (!value.empty() || i + 1 == argv.size()) continue;
+        value = argv[++i];
+      } else if (option == "-fmodule-file=") {
+        value.remove_prefix(value.find('=') + 1);  // "NAME=FILE" since clang 16 and C++20's modules, else "FILE"
+      }
+      if (!value.empty()) paths.emplace_back(value);
+      break;
+    }
+  }
 }
 
 bool is_preprocessing(const Job& job) { return job.tool == Job::Tool::cc1 && has(job.argv, "-E"); }
@@ -255,7 +279,7 @@ class Assembler {
     // Front-end jobs by the source they start from; one call may compile several.
     std::vector<std::pair<std::string, std::vector<std::size_t>>> sources;
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      if ((jobs_[i].tool != Job::Tool::cc1 && jobs_[i].tool != Job::Tool::assembler) || !graph.producers(i).empty()) {
+      if ((jobs_[i].tool != Job::Tool::cc1 && !assembles_source(jobs_[i])) || !graph.producers(i).empty()) {
         // A host pass consumes the device code and starts from the source all the same.
         const bool front_end = jobs_[i].tool == Job::Tool::cc1 && starts_from_source(graph, i);
         if (!front_end) continue;
@@ -290,6 +314,12 @@ class Assembler {
   bool starts_from_source(const JobGraph& graph, std::size_t job) const {
     const std::string input = input_of_cc1(jobs_[job].argv, nullptr);
     return std::ranges::none_of(graph.producers(job), [&](std::size_t p) { return jobs_[p].output == input; });
+  }
+
+  // Not the assembler by which a device link wraps its result ("llvm-mc ... --filetype=obj").
+  static bool assembles_source(const Job& job) {
+    return job.tool == Job::Tool::assembler && !job.argv.back().starts_with('-') &&
+           program_name(job.argv[0]) != "llvm-mc";
   }
 
   static std::string source_of(const Job& job) {
@@ -422,7 +452,29 @@ class Assembler {
     records_.push_back(std::move(record));
   }
 
+  // The artefacts that a unit depends on are its inputs, as objects are those of a link.
+  void add_inputs_of_unit(Record& record) const {
+    std::vector<std::string> paths;
+    add_artefacts(record.expanded_argv, paths);
+    for (const Job& job : record.jobs) {
+      if (job.tool == Job::Tool::cc1) add_artefacts(job.argv, paths);
+    }
+    if (record.compiler.family == "gcc") {
+      // g++ 11 and later keep compiled modules there unless a mapper says otherwise (gcc's manual, "C++ Modules").
+      for (const std::string& name : call_.dependencies_on_modules) paths.push_back("gcm.cache/" + name + ".gcm");
+      for (std::size_t i = 1; i + 1 < record.expanded_argv.size(); ++i) {
+        if (record.expanded_argv[i] == "-include") paths.push_back(record.expanded_argv[i + 1] + ".gch");
+      }
+      std::erase_if(paths, [&](const std::string& path) { return !identify(absolute(path)).exists; });
+    }
+    for (const std::string& path : paths) {
+      std::string input = absolute(path);
+      if (std::ranges::find(record.inputs, input) == record.inputs.end()) record.inputs.push_back(std::move(input));
+    }
+  }
+
   void finish(Record& record) {
+    if (record.kind == RecordKind::translation_unit) add_inputs_of_unit(record);
     if (record.source == "-") {
       record.replayable = false;
       record.not_replayable_reason = "the source came from standard input and was not kept";

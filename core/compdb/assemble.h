@@ -20,6 +20,7 @@ struct FinishedCall {
   CommandLine line;                       // of common.expanded_argv
   std::vector<LoggedJob> jobs;            // empty for a compiler that keeps no log, and when a compiler cache answered
   std::vector<std::string> dependencies;  // files of the depfile that the call wrote, main file included
+  std::vector<std::string> dependencies_on_modules;  // names, of the depfile
   bool jobs_expected = false;  // the compiler keeps a log: no jobs means that a cache answered, or that it failed early
   bool passes_interleaved = false;  // the driver ran passes side by side (-parallel-jobs): headers cannot be told apart
 };

@@ -1,5 +1,6 @@
 #include "core/compdb/depfile.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace kerncap::compdb {
@@ -76,25 +77,44 @@ class Reader {
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view module_suffix = ".c++m";
+
+void add_module(Dependencies& found, std::string_view word) {
+  if (!word.ends_with(module_suffix) || word.size() == module_suffix.size()) return;
+  std::string name(word.substr(0, word.size() - module_suffix.size()));
+  if (std::ranges::find(found.modules, name) == found.modules.end()) found.modules.push_back(std::move(name));
+}
+
+}  // namespace
+
 Dependencies parse_depfile(std::string_view text) {
   Reader reader(text);
+  Dependencies found;
   while (!reader.at_end()) {
-    Dependencies rule;
+    std::vector<std::string> targets, files;
     std::unordered_set<std::string> seen;
     std::string word;
     bool in_targets = true, ends_target = false;
     while (reader.next(word, ends_target)) {
       if (in_targets) {
-        if (!word.empty()) rule.targets.push_back(word);
+        if (!word.empty()) targets.push_back(word);
         if (ends_target) in_targets = false;
       } else if (!word.empty() && seen.insert(word).second) {
-        rule.files.push_back(word);
+        files.push_back(word);
       }
     }
-    if (!rule.files.empty()) return rule;
+    if (found.files.empty()) {
+      found.targets = std::move(targets);
+      found.files = std::move(files);
+      if (found.files.empty()) found.targets.clear();
+    } else if (!targets.empty() && !found.targets.empty() && targets.front() == found.targets.front()) {
+      for (const std::string& file : files) add_module(found, file);
+    }
     reader.skip_newline();
   }
-  return {};
+  return found;
 }
 
 }  // namespace kerncap::compdb

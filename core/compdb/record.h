@@ -67,8 +67,10 @@ struct Record {
   // Identity of the output right after the compile; 0 when it is missing. The hash is XXH3-64 of an object's bytes; 0
   // for links and for objects above 64 MiB.
   std::uint64_t output_size = 0, output_mtime = 0, output_hash = 0;
-  bool linked = false;                      // compiled and linked by one command: `output` is the linked file
-  std::vector<std::string> inputs;          // of a link: objects and libraries, absolute
+  bool linked = false;  // compiled and linked by one command: `output` is the linked file
+  // Absolute. Of a link: objects and libraries. Of a unit: what other compiles made for it (precompiled headers,
+  // compiled modules or folders of them, the index of a distributed ThinLTO step, profiles).
+  std::vector<std::string> inputs;
   std::vector<std::string> device_targets;  // resolved offload architectures
   bool rdc = false, new_driver = false, compressed = false, lto = false;
   bool configure_check = false;  // compiled by CMake while it probed the compiler

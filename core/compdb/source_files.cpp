@@ -86,19 +86,18 @@ bool SourceFileTable::add(const std::string& spelling, std::uint32_t& index) {
     return index != missing;
   }
   const std::string opened = absolute_path(directory_, spelling);
-  struct stat status {};
-  if (lstat(opened.c_str(), &status) != 0) return false;
+  // Hundreds of headers share a few dozen folders, which compilers like to spell with many "..": resolve each once.
+  const std::string folder = folder_of(opened);
+  auto [known, unknown] = resolved_folders_.try_emplace(folder);
+  if (unknown) known->second = resolved_path(folder);
   SourceFile file;
   file.spelling = spelling;
+  file.path = (known->second == "/" ? std::string() : known->second) + "/" + base_name(opened);
+  struct stat status {};
+  if (lstat(file.path.c_str(), &status) != 0) return false;
   if (S_ISLNK(status.st_mode)) {
-    file.path = resolved_path(opened);
-    if (stat(opened.c_str(), &status) != 0) return false;
-  } else {
-    // Hundreds of headers share a few dozen folders: resolve each folder once.
-    const std::string folder = folder_of(opened);
-    auto [known, unknown] = resolved_folders_.try_emplace(folder);
-    if (unknown) known->second = resolved_path(folder);
-    file.path = absolute_path(known->second, base_name(opened));
+    file.path = resolved_path(file.path);
+    if (stat(file.path.c_str(), &status) != 0) return false;
   }
   if (!S_ISREG(status.st_mode)) return false;
   file.size = static_cast<std::uint64_t>(status.st_size);
