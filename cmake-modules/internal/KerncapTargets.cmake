@@ -22,7 +22,7 @@ target_compile_options(kerncap_options INTERFACE
   # that could be empty (110498).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,14>>:-Wno-array-bounds>)
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,14>>:-Wno-array-bounds -Wno-stringop-overflow>)
 target_include_directories(kerncap_options INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
 if(KERNCAP_SANITIZE)
   target_compile_options(kerncap_options INTERFACE "-fsanitize=${KERNCAP_SANITIZE}" -fno-omit-frame-pointer)
