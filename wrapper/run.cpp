@@ -47,9 +47,10 @@ constexpr int forwarded_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, 
 volatile sig_atomic_t child_process = 0;
 constexpr int cannot_start = 127;
 
-void forward(int signal_number) {
+// What the terminal sends goes to its whole foreground group, the compiler included: it must not come twice.
+void forward(int signal_number, siginfo_t* information, void* /*context*/) {
   const int saved = errno;
-  if (child_process > 0) kill(child_process, signal_number);
+  if (child_process > 0 && information->si_code <= 0) kill(child_process, signal_number);
   errno = saved;
 }
 
@@ -119,8 +120,8 @@ Outcome spawn_and_wait(const std::string& program, const std::vector<std::string
   if (outcome.start_error == 0) {
     child_process = child;
     struct sigaction action {};
-    action.sa_handler = forward;
-    action.sa_flags = SA_RESTART;
+    action.sa_sigaction = forward;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
     for (int number : forwarded_signals) {
       struct sigaction current {};
       sigaction(number, nullptr, &current);

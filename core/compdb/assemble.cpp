@@ -415,19 +415,26 @@ class Assembler {
     return std::ranges::all_of(starts, [&](std::size_t i) { return headers_[i]->empty(); });
   }
 
-  // A line that is no file may be the first part of a name with a newline in it.
+  // clang writes names as in a string literal: a backslash, a quote and a newline are escaped (Lexer::Stringify).
+  static std::string unescaped(std::string_view line) {
+    std::string name;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const bool escaped = line[i] == '\\' && i + 1 < line.size();
+      if (escaped) ++i;
+      name.push_back(escaped && line[i] == 'n' ? '\n' : line[i]);
+    }
+    return name;
+  }
+
   static void add_headers(SourceFileTable& table, const std::vector<std::string>& headers,
                           std::vector<std::uint32_t>& files) {
     std::set<std::uint32_t> seen(files.begin(), files.end());
-    std::string incomplete;
     for (const std::string& line : headers) {
       std::uint32_t index = 0;
-      if (!table.add(line, index)) {
-        incomplete = incomplete.empty() ? line : incomplete + "\n" + line;
-        if (!table.add(incomplete, index)) continue;
-      }
-      incomplete.clear();
-      if (seen.insert(index).second) files.push_back(index);
+      const bool found = line.find('\\') != std::string::npos
+                             ? table.add(unescaped(line), index) || table.add(line, index)
+                             : table.add(line, index);
+      if (found && seen.insert(index).second) files.push_back(index);
     }
   }
 
