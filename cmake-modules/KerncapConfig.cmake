@@ -1,8 +1,9 @@
-# find_package(Kerncap [version] [COMPONENTS record capture replay softgpu]): the programs and the functions below.
+# find_package(Kerncap [version] [COMPONENTS record capture replay softgpu snapshot]): the programs and the functions below.
 # The same file serves an installed prefix and a build tree, because both are laid out alike.
 #
 # Imported targets: Kerncap::kerncap, Kerncap::kerncap-cc, Kerncap::kerncap-replay (those that are there).
-# Functions: kerncap_record, kerncap_add_capture, kerncap_add_reproducer (KerncapFunctions.cmake documents them).
+# Kerncap::snapshot: the library that reads snapshots (<kerncap/snapshot.h>).
+# Components may be written in any case. Functions: kerncap_record, kerncap_add_capture, kerncap_add_reproducer (KerncapFunctions.cmake documents them).
 cmake_minimum_required(VERSION 3.25)
 
 cmake_path(SET Kerncap_PREFIX NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../..")
@@ -16,13 +17,22 @@ foreach(kerncap_program IN ITEMS kerncap kerncap-cc kerncap-replay)
   endif()
 endforeach()
 unset(kerncap_program)
+if(NOT TARGET Kerncap::snapshot AND EXISTS "${Kerncap_PREFIX}/lib/libkerncap-snapshot.so")
+  add_library(Kerncap::snapshot SHARED IMPORTED GLOBAL)
+  set_target_properties(Kerncap::snapshot PROPERTIES
+    IMPORTED_LOCATION "${Kerncap_PREFIX}/lib/libkerncap-snapshot.so"
+    IMPORTED_SONAME libkerncap-snapshot.so.0
+    INTERFACE_INCLUDE_DIRECTORIES "${Kerncap_PREFIX}/include"
+    INTERFACE_COMPILE_FEATURES cxx_std_17)
+endif()
 
 # What each component needs, relative to the prefix.
 set(kerncap_files_record bin/kerncap-cc bin/kerncap)
 set(kerncap_files_capture bin/kerncap lib/kerncap/libkerncap-capture.so)
 set(kerncap_files_replay bin/kerncap bin/kerncap-replay)
 set(kerncap_files_softgpu bin/kerncap lib/kerncap/libkerncap-softgpu.so lib/kerncap/libkerncap-softgpu-isa.so)
-set(kerncap_components record capture replay softgpu)
+set(kerncap_files_snapshot lib/libkerncap-snapshot.so include/kerncap/snapshot.h)
+set(kerncap_components record capture replay softgpu snapshot)
 foreach(kerncap_component IN LISTS kerncap_components)
   set(Kerncap_${kerncap_component}_FOUND TRUE)
   foreach(kerncap_file IN LISTS kerncap_files_${kerncap_component})
@@ -39,10 +49,12 @@ if(NOT Kerncap_FIND_COMPONENTS)
   set(Kerncap_FIND_REQUIRED_record TRUE)
 endif()
 foreach(kerncap_component IN LISTS Kerncap_FIND_COMPONENTS)
-  if(Kerncap_FIND_REQUIRED_${kerncap_component} AND NOT Kerncap_${kerncap_component}_FOUND)
+  string(TOLOWER "${kerncap_component}" kerncap_name)
+  set(Kerncap_${kerncap_component}_FOUND "${Kerncap_${kerncap_name}_FOUND}")
+  if(Kerncap_FIND_REQUIRED_${kerncap_component} AND NOT Kerncap_${kerncap_name}_FOUND)
     set(Kerncap_FOUND FALSE)
-    if(kerncap_component IN_LIST kerncap_components)
-      list(JOIN kerncap_missing_${kerncap_component} ", " kerncap_missing)
+    if(kerncap_name IN_LIST kerncap_components)
+      list(JOIN kerncap_missing_${kerncap_name} ", " kerncap_missing)
       string(APPEND Kerncap_NOT_FOUND_MESSAGE "Component '${kerncap_component}' is incomplete: ${kerncap_missing} is missing; "
         "build or install Kerncap again. ")
     else()

@@ -4,12 +4,14 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "core/snapshot/manifest.h"
 #include "core/support/error.h"
 #include "core/support/file.h"
+#include "core/support/xxh3_stream.h"
 
 namespace kerncap::snapshot {
 namespace {
@@ -34,11 +36,6 @@ void write_at(int fd, std::uint64_t offset, std::span<const std::byte> data, con
     offset += static_cast<std::uint64_t>(wrote);
     data = data.subspan(static_cast<std::size_t>(wrote));
   }
-}
-
-template <typename T>
-std::span<const std::byte> raw_bytes(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
 }
 
 }  // namespace
@@ -78,17 +75,13 @@ std::uint32_t ChunkStore::Lane::add(std::span<const std::byte> chunk) {
   {
     const std::lock_guard lock(store_.mutex_);
     if (store_.entries_.size() >= UINT32_MAX - 1) fail(ExitCode::environment, "the snapshot has too many chunks");
-    const auto [found, fresh] = store_.ids_.try_emplace(hash, static_cast<std::uint32_t>(store_.entries_.size() + 1));
-    id = found->second;
+    const auto [found, fresh] = store_.find_or_add(hash);
+    id = found;
     if (!fresh) {
       ++store_.counts_.duplicate;
       return id;
     }
-    ChunkEntry entry;
-    entry.hash_high = hash.high;
-    entry.hash_low = hash.low;
-    entry.raw_size = static_cast<std::uint32_t>(chunk.size());
-    store_.entries_.push_back(entry);  // place and codec follow at flush()
+    store_.entries_.back().raw_size = static_cast<std::uint32_t>(chunk.size());  // place and codec follow at flush()
     ++store_.counts_.stored;
   }
   std::span<const std::byte> stored = chunk;
@@ -145,6 +138,33 @@ ChunkStore::Place ChunkStore::reserve(std::uint64_t size) {
   return place;
 }
 
+std::pair<std::uint32_t, bool> ChunkStore::find_or_add(const support::Hash128& hash) {
+  if (entries_.size() >= slots_.size() / 4 * 3) grow_slots();
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = hash.low & mask;
+  for (; slots_[slot] != 0; slot = (slot + 1) & mask) {
+    const ChunkEntry& entry = entries_[slots_[slot] - 1];
+    if (entry.hash_high == hash.high && entry.hash_low == hash.low) return {slots_[slot], false};
+  }
+  ChunkEntry& entry = entries_.emplace_back();
+  entry.hash_high = hash.high;
+  entry.hash_low = hash.low;
+  slots_[slot] = static_cast<std::uint32_t>(entries_.size());
+  return {slots_[slot], true};
+}
+
+void ChunkStore::grow_slots() {
+  std::vector<std::uint32_t> larger(std::max<std::size_t>(1024, 2 * slots_.size()));
+  const std::size_t mask = larger.size() - 1;
+  for (const std::uint32_t id : slots_) {
+    if (id == 0) continue;
+    std::size_t slot = entries_[id - 1].hash_low & mask;
+    while (larger[slot] != 0) slot = (slot + 1) & mask;
+    larger[slot] = id;
+  }
+  slots_ = std::move(larger);
+}
+
 ChunkStore::Counts ChunkStore::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
@@ -164,14 +184,24 @@ std::vector<std::string> ChunkStore::finish() {
   header.bytes_per_chunk = chunk_size;
   header.file_count = packs_.size();
   header.chunk_count = entries_.size();
-  std::vector<std::byte> payload(raw_bytes(sizes).begin(), raw_bytes(sizes).end());
-  payload.insert(payload.end(), raw_bytes(entries_).begin(), raw_bytes(entries_).end());
-  const support::Hash128 hash = support::xxh3_128(payload);
-  header.hash_high = hash.high;
-  header.hash_low = hash.low;
+  // Twice through the entries, once for the checksum: a copy of them all would need as much memory again.
+  const auto payload = [&](auto&& sink) {
+    sink(std::as_bytes(std::span(sizes)));
+    std::vector<ChunkEntry> some;
+    for (const ChunkEntry& entry : entries_) {
+      some.push_back(entry);
+      if (some.size() < 4096 && &entry != &entries_.back()) continue;
+      sink(std::as_bytes(std::span(some)));
+      some.clear();
+    }
+  };
+  support::Xxh3Stream checksum;
+  payload([&](std::span<const std::byte> bytes) { checksum.update(bytes); });
+  header.hash_high = checksum.digest().high;
+  header.hash_low = checksum.digest().low;
   support::AtomicFile file(folder_ / layout::index_name);
   file.write(std::as_bytes(std::span(&header, 1)));
-  file.write(payload);
+  payload([&](std::span<const std::byte> bytes) { file.write(bytes); });
   file.commit();
   return names;
 }

@@ -345,7 +345,8 @@ std::uint64_t Reader::chunks(std::size_t dispatch, std::size_t region) const {
 }
 
 bool Reader::changed(std::size_t dispatch, std::size_t region, std::uint64_t chunk) const {
-  implementation_->region(dispatch, region);
+  const Region& r = implementation_->region(dispatch, region);
+  if (chunk >= chunk_count(r.size)) fail(ExitCode::usage, "the region at {:#x} has no chunk {}", r.address, chunk);
   return implementation_->change(dispatch, region, chunk) != nullptr;
 }
 
@@ -353,6 +354,12 @@ bool Reader::is_zero(std::size_t dispatch, std::size_t region, State state, std:
   const Region& r = implementation_->region(dispatch, region);
   if (chunk >= chunk_count(r.size)) fail(ExitCode::usage, "the region at {:#x} has no chunk {}", r.address, chunk);
   return implementation_->id(dispatch, region, state, chunk) == 0;
+}
+
+support::Hash128 Reader::checksum(std::size_t dispatch, std::size_t region, State state, std::uint64_t chunk) const {
+  if (is_zero(dispatch, region, state, chunk)) return {};
+  const ChunkEntry& entry = implementation_->index.entries[implementation_->id(dispatch, region, state, chunk) - 1];
+  return {entry.hash_high, entry.hash_low};
 }
 
 std::vector<std::byte> Reader::kernarg(std::size_t dispatch) const {
@@ -382,6 +389,12 @@ std::vector<std::byte> Reader::code_object(std::string_view digest) const {
   std::vector<std::byte> bytes = read_whole(path, largest_code_object);
   if (support::sha256_hex(bytes) != digest)
     fail(ExitCode::bad_input, "'{}' is damaged: its content has another digest", path.string());
+  return bytes;
+}
+
+std::uint64_t Reader::stored_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const ChunkEntry& entry : implementation_->index.entries) bytes += entry.stored_size;
   return bytes;
 }
 

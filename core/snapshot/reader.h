@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/snapshot/manifest.h"
+#include "core/support/hash.h"
 
 namespace kerncap::snapshot {
 
@@ -37,10 +38,14 @@ class Reader {
   std::uint64_t chunks(std::size_t dispatch, std::size_t region) const;
   bool changed(std::size_t dispatch, std::size_t region, std::uint64_t chunk) const;
   bool is_zero(std::size_t dispatch, std::size_t region, State state, std::uint64_t chunk) const;
+  // XXH3-128 of the chunk's bytes as the index has it, 0 for zeros: equal bytes have equal checksums, nothing is read.
+  support::Hash128 checksum(std::size_t dispatch, std::size_t region, State state, std::uint64_t chunk) const;
 
   std::vector<std::byte> kernarg(std::size_t dispatch) const;             // the kernarg segment as dispatched
   std::filesystem::path code_object_path(std::string_view digest) const;  // code/<digest>.hsaco
   std::vector<std::byte> code_object(std::string_view digest) const;      // SHA-256 checked
+
+  std::uint64_t stored_bytes() const;  // of all chunks in the pack files: what verify() reports as progress
 
   // Reads everything and checks every hash; returns one sentence per damage, empty when whole.
   std::vector<std::string> verify(const std::function<void(std::uint64_t bytes)>& progress) const;

@@ -16,4 +16,5 @@ set(KERNCAP_SNAPSHOT_STANDALONE_HEADERS
   core/support/file.h
   core/support/hash.h
   core/support/json.h
-  core/support/sha256.h)
+  core/support/sha256.h
+  core/support/xxh3_stream.h)

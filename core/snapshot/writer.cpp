@@ -16,6 +16,7 @@
 #include "core/support/error.h"
 #include "core/support/file.h"
 #include "core/support/hash.h"
+#include "core/support/xxh3_stream.h"
 
 namespace kerncap::snapshot {
 namespace {
@@ -158,35 +159,45 @@ struct Writer::Implementation {
     if (error) std::rethrow_exception(error);
   }
 
-  void write_pages(const DispatchIds& dispatch, const std::filesystem::path& path) const {
+  static void write_pages(DispatchIds& dispatch, const std::filesystem::path& path) {
     std::vector<layout::PagesRegion> regions;
-    std::vector<std::uint32_t> before;
-    std::vector<layout::AfterEntry> after;
-    for (const RegionIds& region : dispatch.regions) {
-      layout::PagesRegion record{region.address, region.size, after.size(), 0};
+    layout::PagesHeader header;
+    for (RegionIds& region : dispatch.regions) {
+      layout::PagesRegion record{region.address, region.size, header.after_count, 0};
       for (std::size_t c = 0; c < region.before.size(); ++c) {
-        const std::uint32_t id = region.before[c] == unset ? 0 : region.before[c];
-        before.push_back(id);
-        if (region.after[c] != unset && region.after[c] != id)
-          after.push_back({static_cast<std::uint32_t>(c), region.after[c]});
+        if (region.before[c] == unset) region.before[c] = 0;
+        if (region.after[c] == unset) region.after[c] = region.before[c];
+        if (region.after[c] != region.before[c]) ++record.after_count;
       }
-      record.after_count = after.size() - record.after_first;
+      header.after_count += record.after_count;
       regions.push_back(record);
     }
-    std::vector<std::byte> payload;
-    for (const auto bytes :
-         {std::as_bytes(std::span(regions)), std::as_bytes(std::span(before)), std::as_bytes(std::span(after))})
-      payload.insert(payload.end(), bytes.begin(), bytes.end());
-    layout::PagesHeader header;
+    // Twice through it, once for the checksum, instead of a copy of everything.
+    const auto payload = [&](auto&& sink) {
+      sink(std::as_bytes(std::span(regions)));
+      for (const RegionIds& region : dispatch.regions) sink(std::as_bytes(std::span(region.before)));
+      std::vector<layout::AfterEntry> changes;
+      const auto flush = [&] {
+        sink(std::as_bytes(std::span(changes)));
+        changes.clear();
+      };
+      for (const RegionIds& region : dispatch.regions)
+        for (std::size_t c = 0; c < region.before.size(); ++c) {
+          if (region.after[c] == region.before[c]) continue;
+          changes.push_back({static_cast<std::uint32_t>(c), region.after[c]});
+          if (changes.size() == 8192) flush();
+        }
+      flush();
+    };
+    support::Xxh3Stream checksum;
+    payload([&](std::span<const std::byte> bytes) { checksum.update(bytes); });
     header.bytes_per_chunk = chunk_size;
     header.region_count = regions.size();
-    header.after_count = after.size();
-    const support::Hash128 hash = support::xxh3_128(payload);
-    header.hash_high = hash.high;
-    header.hash_low = hash.low;
+    header.hash_high = checksum.digest().high;
+    header.hash_low = checksum.digest().low;
     support::AtomicFile file(path);
     file.write(std::as_bytes(std::span(&header, 1)));
-    file.write(payload);
+    payload([&](std::span<const std::byte> bytes) { file.write(bytes); });
     file.commit();
   }
 

@@ -10,6 +10,7 @@
 
 #include "core/support/error.h"
 #include "core/support/sha256.h"
+#include "core/support/xxh3_stream.h"
 
 namespace kerncap::support {
 
@@ -42,6 +43,22 @@ std::uint64_t xxh3_64(Bytes data) { return XXH3_64bits(data.data(), data.size())
 
 Hash128 xxh3_128(Bytes data) {
   const XXH128_hash_t hash = XXH3_128bits(data.data(), data.size());
+  return {hash.high64, hash.low64};
+}
+
+struct Xxh3Stream::State {
+  XXH3_state_t* xxh = XXH3_createState();
+  ~State() { XXH3_freeState(xxh); }
+};
+
+Xxh3Stream::Xxh3Stream() : state_(std::make_unique<State>()) {
+  if (state_->xxh == nullptr || XXH3_128bits_reset(state_->xxh) != XXH_OK)
+    fail(ExitCode::environment, "not enough memory for a checksum");
+}
+Xxh3Stream::~Xxh3Stream() = default;
+void Xxh3Stream::update(Bytes data) { XXH3_128bits_update(state_->xxh, data.data(), data.size()); }
+Hash128 Xxh3Stream::digest() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(state_->xxh);
   return {hash.high64, hash.low64};
 }
 

@@ -1,4 +1,5 @@
 #include "core/support/hash.h"
+#include "core/support/xxh3_stream.h"
 
 #include <gtest/gtest.h>
 #include <openssl/crypto.h>
@@ -33,6 +34,14 @@ TEST(Sha256, OfAFileEqualsThatOfItsBytes) {
   write_file_atomically(folder.path() / "f", text);
   EXPECT_EQ(sha256_hex_of_file(folder.path() / "f"), sha256_hex(bytes_of(text)));
   EXPECT_THROW(sha256_hex_of_file(folder.path() / "missing"), Error);
+}
+
+TEST(Xxh3, PiecesGiveTheHashOfTheWhole) {
+  const std::string text(100001, 'a');
+  Xxh3Stream stream;
+  EXPECT_EQ(stream.digest(), xxh3_128({}));
+  for (std::size_t at = 0; at < text.size(); at += 777) stream.update(bytes_of(std::string_view(text).substr(at, 777)));
+  EXPECT_EQ(stream.digest(), xxh3_128(bytes_of(text)));
 }
 
 TEST(Xxh3, SeesASingleFlippedBit) {
