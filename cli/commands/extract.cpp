@@ -21,7 +21,7 @@ using support::Json;
 
 struct Options {
   CaptureOptions capture;
-  std::string database, keep_snapshot;
+  std::string database;
   bool no_validate = false, slice = false;
 };
 
@@ -43,6 +43,7 @@ ExitCode extract(const Program& program, const Options& options) {
 
   emit::EmitOptions emit_options;
   emit_options.snapshot = captured.snapshot;
+  emit_options.placement = emit::SnapshotPlacement::take;
   emit_options.output = project;
   emit_options.replace = options.capture.force;
   emit_options.slice = options.slice;
