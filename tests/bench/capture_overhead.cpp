@@ -1,7 +1,11 @@
 // What the capture library costs an application whose kernels it does not want, and what profiling costs: the same
-// storm of small launches plain, armed and profiled, in turn, several rounds. usage: capture_overhead [LAUNCHES]
-// [ROUNDS]
+// storm of small launches plain, armed and profiled, in turn, several rounds. The figures are differences within a
+// round: of the launching loop, of the whole program, and of its processor time, which a busy machine changes least.
+// usage: capture_overhead [LAUNCHES] [ROUNDS]
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -21,6 +25,19 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+double children_cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+struct Measured {
+  double launch_us, wall, cpu;  // of the loop, a launch; of the whole program, seconds
+};
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -38,7 +55,7 @@ int main(int argc, char** argv) try {
     const char* name;
     bool library;
     capture::Mode mode;
-    std::vector<double> microseconds;
+    std::vector<Measured> runs;
   };
   Variant variants[] = {{"plain", false, capture::Mode::capture, {}},
                         {"armed, nothing matches", true, capture::Mode::capture, {}},
@@ -64,16 +81,32 @@ int main(int argc, char** argv) try {
       }
       command.standard_output = support::Stream::capture;
       command.standard_error = support::Stream::null;
+      const double cpu = children_cpu_seconds();
+      const auto start = std::chrono::steady_clock::now();
       const auto result = support::run(command);
+      const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       if (!result.succeeded()) support::fail(support::ExitCode::application_failed, "the program failed ({})", v.name);
-      v.microseconds.push_back(std::strtod(result.standard_output.c_str(), nullptr));
+      v.runs.push_back({std::strtod(result.standard_output.c_str(), nullptr), wall, children_cpu_seconds() - cpu});
     }
   std::printf("%s launches, %d rounds\n", launches.c_str(), rounds);
   for (const Variant& v : variants) {
-    std::vector<double> differences;
-    for (int r = 0; r < rounds; ++r) differences.push_back(v.microseconds[r] - variants[0].microseconds[r]);
-    std::printf("%-24s %8.3f us a launch   %+7.3f us against plain (median of the rounds' differences)\n", v.name,
-                median(v.microseconds), median(differences));
+    const auto value = [&](double Measured::*member) {
+      std::vector<double> values;
+      for (const Measured& run : v.runs) values.push_back(run.*member);
+      return median(values);
+    };
+    const auto difference = [&](double Measured::*member, bool percent) {
+      std::vector<double> values;
+      for (std::size_t r = 0; r < v.runs.size(); ++r) {
+        const double plain = variants[0].runs[r].*member;
+        values.push_back(percent ? 100 * (v.runs[r].*member / plain - 1) : v.runs[r].*member - plain);
+      }
+      return median(values);
+    };
+    std::printf(
+        "%-24s %7.3f us a launch (%+6.3f us)   whole program %6.3f s (%+5.2f %%), processor time %6.3f s (%+5.2f %%)\n",
+        v.name, value(&Measured::launch_us), difference(&Measured::launch_us, false), value(&Measured::wall),
+        difference(&Measured::wall, true), value(&Measured::cpu), difference(&Measured::cpu, true));
   }
   return 0;
 } catch (const std::exception& error) {
