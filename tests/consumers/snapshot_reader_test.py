@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import kerncap_tests
 from kerncap_tests import SOURCE, Prefix, run
 
-SNAPSHOT = SOURCE / "tests" / "snapshot" / "data" / "version1.kcap"
+SNAPSHOT = SOURCE / "tests" / "snapshot" / "data" / "version1"
 
 
 class SnapshotReaderTest(kerncap_tests.KerncapTestCase):
