@@ -1,6 +1,7 @@
 // One kind of memory at a time, filled with a pattern that the test knows, changed in place by one kernel. What the test
 // must look for is printed: "key value" lines.
 #include <hip/hip_runtime.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,6 +61,21 @@ __global__ void transform_and_fault(uint32_t* p, uint32_t n) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) p[i] = 7;
   if (i == 0) *reinterpret_cast<volatile uint32_t*>(uintptr_t{0x10}) = 1;
+}
+
+__global__ void transform_and_print(uint32_t* p, uint32_t n) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[i] = p[i] * 3 + 1;
+  if (i == 7) printf("thread %u\n", i);
+}
+__device__ uint32_t* device_allocated;
+__global__ void allocate(uint32_t n, uint32_t seed) {
+  device_allocated = static_cast<uint32_t*>(malloc(n * 4));
+  for (uint32_t i = 0; i < n && device_allocated != nullptr; ++i) device_allocated[i] = i * 2654435761u + seed;
+}
+__global__ void transform_allocated(uint32_t n) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) device_allocated[i] = device_allocated[i] * 3 + 1;
 }
 
 constexpr uint32_t words = 40000;  // no whole number of pages, nor of chunks
@@ -312,6 +328,104 @@ int main(int argc, char** argv) {
     fill(p, words);
     if (fork() == 0) _exit(0);
     run_and_check(p, nullptr, words);
+  } else if (kind == "printing") {
+    CHECK(hipMalloc(&p, words * 4));
+    fill(p, words);
+    say("address", p);
+    std::printf("words %u\n", words);
+    std::fflush(stdout);
+    transform_and_print<<<(words + 255) / 256, 256>>>(p, words);
+    CHECK(hipDeviceSynchronize());
+  } else if (kind == "device_malloc") {
+    allocate<<<1, 1>>>(3000, 5);
+    CHECK(hipDeviceSynchronize());
+    CHECK(hipMemcpyFromSymbol(&p, HIP_SYMBOL(device_allocated), sizeof p));
+    if (p == nullptr) return 77;  // this runtime has no heap on the device
+    say("address", p);
+    std::printf("words 3000\n");
+    transform_allocated<<<12, 256>>>(3000);
+    CHECK(hipDeviceSynchronize());
+  } else if (kind == "ipc") {
+    // Forked before the runtime starts: the parent owns the memory, the child opens it and runs the kernel.
+    int to_child[2], to_parent[2];
+    if (pipe(to_child) != 0 || pipe(to_parent) != 0) return 1;
+    const pid_t child = fork();
+    hipIpcMemHandle_t handle;
+    char byte = 0;
+    if (child != 0) {
+      CHECK(hipMalloc(&p, words * 4));
+      fill(p, words);
+      const hipError_t status = hipIpcGetMemHandle(&handle, p);
+      if (status != hipSuccess) {
+        kill(child, SIGKILL);
+        return 77;
+      }
+      if (write(to_child[1], &handle, sizeof handle) != sizeof handle) return 1;
+      int status_of_child = 1;
+      if (read(to_parent[0], &byte, 1) < 0 || waitpid(child, &status_of_child, 0) != child) return 1;
+      uint32_t first = 0;
+      CHECK(hipMemcpy(&first, p, 4, hipMemcpyDeviceToHost));
+      if (first != 5 * 3 + 1) return 1;
+      return WIFEXITED(status_of_child) ? WEXITSTATUS(status_of_child) : 1;
+    }
+    if (read(to_child[0], &handle, sizeof handle) != sizeof handle) return 1;
+    CHECK(hipIpcOpenMemHandle(reinterpret_cast<void**>(&p), handle, hipIpcMemLazyEnablePeerAccess));
+    run_and_check(p, nullptr, words);
+    if (write(to_parent[1], &byte, 1) != 1) return 1;
+  } else if (kind == "caching") {
+    // As PyTorch's allocator: blocks of 20 MiB are cut, given out, taken back, merged, and given out again in other sizes;
+    // nothing of that reaches the runtime. The kernel reaches its tensors through a table, as expert weights.
+    struct Block {
+      char* base;
+      size_t used = 0;
+    };
+    std::vector<Block> blocks;
+    const auto take = [&](size_t size) {
+      size = (size + 511) / 512 * 512;
+      if (blocks.empty() || blocks.back().used + size > (20 << 20)) {
+        Block block{};
+        CHECK(hipMalloc(reinterpret_cast<void**>(&block.base), 20 << 20));
+        blocks.push_back(block);
+      }
+      char* part = blocks.back().base + blocks.back().used;
+      blocks.back().used += size;
+      return reinterpret_cast<uint32_t*>(part);
+    };
+    constexpr uint32_t rows = 40, n = 300000;  // 1.2 MB each: three blocks
+    for (int round = 0; round < 2; ++round) {  // the first round's tensors are forgotten, their memory is used again
+      for (Block& block : blocks) block.used = 0;
+      if (!blocks.empty()) std::swap(blocks.front(), blocks.back());
+      std::vector<uint32_t*> table(rows);
+      for (uint32_t r = 0; r < rows; ++r) {
+        table[r] = take(n * 4);
+        fill(table[r], n, round == 0 ? 77 : 5);
+        if (round == 1) say("address", table[r]);
+      }
+      if (round == 0) continue;
+      auto** device_table = reinterpret_cast<uint32_t**>(take(rows * sizeof(uint32_t*)));
+      CHECK(hipMemcpy(device_table, table.data(), rows * sizeof(uint32_t*), hipMemcpyHostToDevice));
+      std::printf("words %u\n", n);
+      transform_table<<<(n + 255) / 256, 256>>>(device_table, rows, n);
+      CHECK(hipDeviceSynchronize());
+    }
+  } else if (kind == "remapped") {
+    // The same address three times: freed and allocated again in another kind and size.
+    void* first = nullptr;
+    CHECK(hipMalloc(&first, 4 << 20));
+    CHECK(hipMemset(first, 0xaa, 4 << 20));
+    CHECK(hipFree(first));
+    void* second = nullptr;
+    CHECK(hipHostMalloc(&second, 4 << 20, hipHostMallocDefault));
+    CHECK(hipHostFree(second));
+    const size_t page = sysconf(_SC_PAGESIZE), size = (words * 4 + page - 1) / page * page;
+    auto* host = static_cast<uint32_t*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    CHECK(hipHostRegister(host, size, hipHostRegisterDefault));
+    CHECK(hipHostUnregister(host));
+    if (mmap(host, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != host) return 1;
+    std::memcpy(host, pattern(words).data(), words * 4);
+    CHECK(hipHostRegister(host, size, hipHostRegisterDefault));
+    CHECK(hipHostGetDevicePointer(reinterpret_cast<void**>(&p), host, 0));
+    run_and_check(p, host, words);
   } else if (kind == "forked_after") {
     CHECK(hipMalloc(&p, words * 4));
     fill(p, words);

@@ -90,6 +90,58 @@ TEST_F(CapturedMemory, PartsOfALargeBlock) {
   EXPECT_GE(region(run_.value("address")).size, 20u << 20);
 }
 
+TEST_F(CapturedMemory, OfACachingAllocatorBehindATableOfPointers) {
+  CAPTURE_OR_RETURN("caching", "transform_table");
+  ASSERT_EQ(run_.said["address"].size(), 40u);
+  for (const std::uint64_t row : run_.said["address"]) expect_in_place(row, run_.value("words"));
+}
+
+TEST_F(CapturedMemory, AtAnAddressThatWasUsedBefore) {
+  CAPTURE_OR_RETURN("remapped", "transform");
+  expect_in_place(run_.value("address"), run_.value("words"));
+  EXPECT_EQ(region(run_.value("address")).kind, RegionKind::registered);
+}
+
+TEST_F(CapturedMemory, OfAnotherProcess) {
+  runner_.config.pattern = "transform";
+  run_ = runner_.run({KERNCAP_TEST_APPS "/memory_kinds", "ipc"});
+  if (run_.process.exit_status == 77) GTEST_SKIP() << "no memory can be shared between processes here";
+  ASSERT_EQ(run_.process.exit_status, 0) << run_.process.standard_error;
+  ASSERT_EQ(run_.statuses.size(), 2u);  // the owner has launched nothing
+  ASSERT_TRUE(std::filesystem::exists(runner_.config.output)) << run_.process.standard_error;
+  reader_.emplace(runner_.config.output);
+  EXPECT_THAT(reader_->verify({}), ::testing::IsEmpty());
+  expect_in_place(run_.value("address"), run_.value("words"));
+  EXPECT_EQ(region(run_.value("address")).kind, RegionKind::ipc);
+}
+
+TEST_F(CapturedMemory, OfTheHeapThatKernelsAllocateFrom) {
+  CAPTURE_OR_RETURN("device_malloc", "transform_allocated");
+  expect_in_place(run_.value("address"), run_.value("words"));
+}
+
+// What the runtime passes behind the application's arguments is told apart by the metadata, and where it points to
+// memory, that is captured, too.
+TEST_F(CapturedMemory, HiddenArgumentsAreNamedAndPointToWhatWasCaptured) {
+  CAPTURE_OR_RETURN("printing", "transform_and_print");
+  expect_in_place(run_.value("address"), run_.value("words"));
+  EXPECT_THAT(run_.process.standard_output, ::testing::HasSubstr("thread 7"));
+  const auto kernarg = reader_->kernarg(0);
+  unsigned hidden = 0, pointers = 0;
+  for (const codeobject::KernelArgument& argument : dispatch().kernel.arguments) {
+    if (!argument.hidden()) continue;
+    ++hidden;
+    if (argument.value_kind != "hidden_hostcall_buffer" && argument.value_kind != "hidden_printf_buffer") continue;
+    std::uint64_t pointer = 0;
+    ASSERT_LE(argument.offset + 8, kernarg.size());
+    std::memcpy(&pointer, kernarg.data() + argument.offset, 8);
+    EXPECT_TRUE(region_of(pointer)) << argument.value_kind << std::hex << pointer;
+    ++pointers;
+  }
+  EXPECT_GE(hidden, 4u);  // the three global offsets, and the buffer
+  EXPECT_EQ(pointers, 1u);
+}
+
 TEST_F(CapturedMemory, GlobalVariables) {
   CAPTURE_OR_RETURN("global", "transform_global");
   expect_in_place(run_.value("address"), run_.value("words"));

@@ -29,6 +29,7 @@ void* pages(std::size_t size);  // as mmap gives them; null when there are none
 void fill_queues(CoreApiTable& core, AmdExtTable& amd);
 void set_kernel(std::uint64_t kernel_object, std::function<void(const void*)> run);
 void complete(hsa_signal_t signal);  // what the hardware does at the end of a copy
+void queue_error(hsa_queue_t* queue, hsa_status_t status);
 void submit_packets(hsa_queue_t* queue, const void* packets, std::uint64_t count);
 
 // stand_in_machine.cpp: agents, pools, memory and copies.

@@ -55,6 +55,8 @@ struct HardwareQueue {
   std::atomic<std::uint64_t> write{0}, read{0};
   hsa_amd_queue_intercept_handler handler = nullptr;
   void* data = nullptr;
+  void (*error_callback)(hsa_status_t, hsa_queue_t*, void*) = nullptr;
+  void* error_data = nullptr;
   std::atomic<bool> destroyed{false};
   std::recursive_mutex ring_mutex;  // the runtime's queue lock
   std::mutex mutex;
@@ -140,11 +142,13 @@ HardwareQueue& of(const hsa_queue_t* queue) {
 }
 
 hsa_status_t queue_create(hsa_agent_t, std::uint32_t, hsa_queue_type32_t type,
-                          void (*)(hsa_status_t, hsa_queue_t*, void*), void*, std::uint32_t, std::uint32_t,
+                          void (*callback)(hsa_status_t, hsa_queue_t*, void*), void* data, std::uint32_t, std::uint32_t,
                           hsa_queue_t** out) {
   KERNCAP_COUNT();
   auto* queue = new HardwareQueue;
   queue->queue.type = type;
+  queue->error_callback = callback;
+  queue->error_data = data;
   *out = &queue->queue;
   return HSA_STATUS_SUCCESS;
 }
@@ -203,6 +207,10 @@ void set_kernel(std::uint64_t kernel_object, std::function<void(const void*)> ru
 }
 
 void complete(hsa_signal_t signal) { of(signal).value.fetch_sub(1); }
+
+void queue_error(hsa_queue_t* queue, hsa_status_t status) {
+  if (of(queue).error_callback != nullptr) of(queue).error_callback(status, queue, of(queue).error_data);
+}
 
 void submit_packets(hsa_queue_t* queue, const void* packets, std::uint64_t count) {
   of(queue).intercept(static_cast<const Packet*>(packets), count);

@@ -105,6 +105,8 @@ void StandInRuntime::take_code_back() {
   overwrite_code();
 }
 
+void StandInRuntime::report_error(hsa_queue_t* queue, hsa_status_t status) { queue_error(queue, status); }
+
 void StandInRuntime::submit(hsa_queue_t* queue, const std::vector<hsa_kernel_dispatch_packet_t>& packets) {
   submit_packets(queue, packets.data(), packets.size());
 }

@@ -43,6 +43,9 @@ class StandInRuntime {
   void unload();
   void take_code_back();  // the application destroys its reader and uses the memory of the code object's file again
 
+  // As the runtime does for a queue that has met an error.
+  void report_error(hsa_queue_t* queue, hsa_status_t status);
+
   // Hands packets over in one submission, as the runtime's ABI allows.
   void submit(hsa_queue_t* queue, const std::vector<hsa_kernel_dispatch_packet_t>& packets);
 

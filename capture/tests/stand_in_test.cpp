@@ -651,6 +651,101 @@ TEST_F(StandIn, TheRegisteringWayTakesTheTablesAndEndsWithTheLastShutDown) {
   EXPECT_EQ(status().state, StatusState::captured) << status().reason;
 }
 
+// A kernel that waits for something that only comes later, which the held application cannot give: the capture ends,
+// the application goes on.
+TEST_F(StandIn, AKernelThatNeverEndsIsLetGo) {
+  config_.kernel_timeout_ms = 500;
+  EXPECT_EQ(
+      in_child([&](StandInRuntime& runtime) {
+        static std::atomic<bool> go{false};
+        OnLoad(&runtime.table(), 3, 0, nullptr);
+        const auto kernels = runtime.load(std::vector<std::byte>(300, std::byte{7}), {{"change.kd", [](const void*) {
+                                                                                         while (!go) ::usleep(1000);
+                                                                                       }}});
+        hsa_queue_t *queue = nullptr, *second = nullptr;
+        for (hsa_queue_t** q : {&queue, &second})
+          runtime.core().hsa_queue_create_fn(testing::gpu, 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0, q);
+        hsa_kernel_dispatch_packet_t p{};
+        p.header = HSA_PACKET_TYPE_KERNEL_DISPATCH;
+        p.kernel_object = kernels[0];
+        void* arguments = nullptr;
+        runtime.amd().hsa_amd_memory_pool_allocate_fn({testing::host_fine}, 4096, 0, &arguments);
+        p.kernarg_address = arguments;
+        p.completion_signal = testing::make_signal(1);
+        runtime.submit(queue, {p});
+        // Host work that waits for the kernel is not held for ever.
+        if (runtime.core().hsa_memory_copy_fn(arguments, arguments, 16) != HSA_STATUS_SUCCESS) return 1;
+        if (testing::reaches_zero(p.completion_signal, 10)) return 2;
+        go = true;
+        if (!testing::reaches_zero(p.completion_signal, 20000)) return 3;
+        OnUnload();
+        const Reader reader(config_.output);
+        const Dispatch& d = reader.manifest().dispatches.at(0);
+        return !d.has_after && d.incomplete_reason.find("still running after 500 ms") != std::string::npos ? 0 : 4;
+      }),
+      0);
+}
+
+TEST_F(StandIn, AnErrorOfTheQueueKeepsTheStateBefore) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              static std::atomic<int> errors{0};
+              static std::atomic<bool> go{false};
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              const auto kernels =
+                  runtime.load(std::vector<std::byte>(300, std::byte{7}), {{"change.kd", [](const void*) {
+                                                                              while (!go) ::usleep(1000);
+                                                                            }}});
+              hsa_queue_t* queue = nullptr;
+              runtime.core().hsa_queue_create_fn(
+                  testing::gpu, 64, HSA_QUEUE_TYPE_MULTI, [](hsa_status_t, hsa_queue_t*, void*) { ++errors; }, nullptr,
+                  0, 0, &queue);
+              hsa_kernel_dispatch_packet_t p{};
+              p.header = HSA_PACKET_TYPE_KERNEL_DISPATCH;
+              p.kernel_object = kernels[0];
+              void* arguments = nullptr;
+              runtime.amd().hsa_amd_memory_pool_allocate_fn({testing::host_fine}, 4096, 0, &arguments);
+              std::memset(arguments, 0x5a, 4096);
+              p.kernarg_address = arguments;
+              runtime.submit(queue, {p});
+              ::usleep(300000);
+              runtime.report_error(queue, HSA_STATUS_ERROR_EXCEPTION);  // returns when the snapshot is whole
+              if (errors != 1) return 1;
+              const Reader reader(config_.output);
+              const Dispatch& d = reader.manifest().dispatches.at(0);
+              if (d.has_after || d.incomplete_reason.find("the queue reported an error") == std::string::npos) return 2;
+              go = true;
+              OnUnload();
+              return reader.verify({}).empty() ? 0 : 3;
+            }),
+            0);
+}
+
+TEST_F(StandIn, AQueueThatNeverDrainsIsNotedAndCapturedAsItIs) {
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              // It waits for something that comes after the captured kernel only.
+              const hsa_signal_t later = testing::make_signal(1), after = testing::make_signal(1);
+              hsa_barrier_and_packet_t wait{};
+              wait.header = HSA_PACKET_TYPE_BARRIER_AND | (1 << HSA_PACKET_HEADER_BARRIER);
+              wait.dep_signal[0] = later;
+              wait.completion_signal = after;
+              hsa_kernel_dispatch_packet_t raw;
+              std::memcpy(&raw, &wait, sizeof raw);
+              runtime.submit(application.second_, {raw});
+              const hsa_signal_t done = testing::make_signal(1);
+              runtime.submit(application.queue_, {application.packet(0, done)});
+              if (!testing::reaches_zero(done, 20000)) return 1;
+              runtime.core().hsa_signal_store_screlease_fn(later, 0);
+              if (!testing::reaches_zero(after, 20000)) return 2;
+              OnUnload();
+              return application.result_is(1) ? check_snapshot(config_.output, application) : 3;
+            }),
+            0);
+  EXPECT_THAT(status().notes, ::testing::Contains(::testing::HasSubstr("1 other queues were not idle")));
+}
+
 TEST_F(StandIn, CodeThatWasUnloadedIsGone) {
   EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
               OnLoad(&runtime.table(), 3, 0, nullptr);
