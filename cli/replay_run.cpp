@@ -1,6 +1,11 @@
 #include "cli/replay_run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 
 #include "cli/captured_run.h"
 #include "cli/companions.h"
@@ -52,6 +57,35 @@ replay::Verdict run_replay(const Program& program, replay::Options options, cons
   return verdict;
 }
 
+void become_replay(const Program& program, replay::Options options, const Devices& devices) {
+  options.verbose = options.verbose || program.verbosity > 0;
+  const std::filesystem::path replayer = require_companion(companions().programs / "kerncap-replay");
+  for (const auto& [name, value] :
+       device_environment(devices, program.settings, captured_architectures(options.input))) {
+    if (value) {
+      ::setenv(name.c_str(), value->c_str(), 1);
+    } else {
+      ::unsetenv(name.c_str());
+    }
+  }
+  std::vector<std::string> words = replay::command_line(options, replayer.string());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(replayer.c_str(), argv.data());
+  fail(ExitCode::environment, "'{}' cannot be started: {}", replayer.string(), std::strerror(errno));
+}
+
+void ReplayFlags::add_session_flags(CLI::App& command) {
+  command.add_option("input", input, "An emitted project, or a snapshot folder where there is nothing to compile")
+      ->required()
+      ->type_name("PROJECT|SNAPSHOT");
+  command.add_option("--position", options.dispatch, "Which of the snapshot's dispatches, from 0")->type_name("N");
+  command.add_option("--timeout", timeout_seconds, "Seconds after which a dispatch counts as hung (default 60)")
+      ->type_name("SECONDS");
+  devices.add_flag(command);
+}
+
 void ReplayFlags::add_flags(CLI::App& command) {
   command.add_option("input", input, "An emitted project or a snapshot folder")
       ->required()
@@ -73,6 +107,7 @@ replay::Options ReplayFlags::resolved(const Program& program) const {
   replay::Options result = options;
   result.input = input;
   if (!code_object.empty()) result.code_object = code_object;
+  if (captured_inputs_only) result.changed_inputs = false;
   result.timeout = std::chrono::seconds(timeout_seconds.value_or(program.settings.timeout_seconds));
   return result;
 }

@@ -12,14 +12,19 @@ namespace kerncap::cli {
 // bad input), with the verdict's sentence.
 replay::Verdict run_replay(const Program& program, replay::Options options, const Devices& devices);
 
+// The same in place of this process, with its standard input and output: watch and serve. Throws Error{environment}.
+[[noreturn]] void become_replay(const Program& program, replay::Options options, const Devices& devices);
+
 // The flags that replay, validate and bench share.
 struct ReplayFlags {
   replay::Options options;
   std::string input, code_object;
   std::optional<std::uint64_t> timeout_seconds;
+  bool captured_inputs_only = false;
   Devices devices;
 
   void add_flags(CLI::App& command);
+  void add_session_flags(CLI::App& command);  // without those that choose a code object
   replay::Options resolved(const Program& program) const;
 };
 

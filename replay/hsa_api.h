@@ -34,6 +34,8 @@ namespace kerncap::replay {
   X(hsa_executable_create_alt)                 \
   X(hsa_executable_load_agent_code_object)     \
   X(hsa_executable_freeze)                     \
+  X(hsa_executable_destroy)                    \
+  X(hsa_code_object_reader_destroy)            \
   X(hsa_executable_get_symbol_by_name)         \
   X(hsa_executable_symbol_get_info)            \
   X(hsa_amd_agent_iterate_memory_pools)        \

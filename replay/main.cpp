@@ -1,10 +1,14 @@
 // kerncap-replay: runs a captured kernel again, on the application's own memory, and says whether the result is the
 // same.
+#include <unistd.h>
+
 #include <cstdio>
 #include <iostream>
 
 #include "core/support/error.h"
 #include "replay/judge.h"
+#include "replay/server.h"
+#include "replay/watch.h"
 #include "replay/worker.h"
 
 int main(int argc, char** argv) {
@@ -20,6 +24,8 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (options.worker_fd >= 0) return replay::run_worker(options);
+    if (options.mode == replay::Mode::watch) return replay::watch(options);
+    if (options.mode == replay::Mode::serve) return replay::serve(options, STDIN_FILENO, STDOUT_FILENO);
     const replay::Verdict verdict = replay::judge(options);
     std::cout << (options.json ? support::dump_json(replay::to_json(verdict)) : replay::to_text(verdict));
     if (!std::cout.flush()) {

@@ -15,7 +15,7 @@ namespace {
 using support::ExitCode;
 using support::fail;
 
-constexpr std::array mode_names{"replay", "validate", "bench"};
+constexpr std::array mode_names{"replay", "validate", "bench", "watch", "serve"};
 
 template <typename Number>
 Number parse_value(const char* option, const char* text, Number least) {
@@ -47,6 +47,7 @@ enum Option : int {
   opt_verbose,
   opt_all,
   opt_worker,
+  opt_await,
   opt_help,
   opt_version,
 };
@@ -70,6 +71,7 @@ constexpr option long_options[] = {
     {"verbose", no_argument, nullptr, opt_verbose},
     {"all", no_argument, nullptr, opt_all},
     {"worker-fd", required_argument, nullptr, opt_worker},
+    {"await-candidates", no_argument, nullptr, opt_await},
     {"help", no_argument, nullptr, opt_help},
     {"version", no_argument, nullptr, opt_version},
     {nullptr, 0, nullptr, 0},
@@ -79,7 +81,7 @@ Mode parse_mode(const char* text) {
   for (std::size_t i = 0; i < mode_names.size(); ++i) {
     if (text == std::string_view(mode_names[i])) return static_cast<Mode>(i);
   }
-  fail(ExitCode::usage, "the mode is replay, validate or bench, not '{}'", text);
+  fail(ExitCode::usage, "the mode is replay, validate, bench, watch or serve, not '{}'", text);
 }
 
 }  // namespace
@@ -87,7 +89,7 @@ Mode parse_mode(const char* text) {
 const char* to_string(Mode mode) { return mode_names[static_cast<std::size_t>(mode)]; }
 
 const char* const usage_text =
-    R"(usage: kerncap-replay [replay|validate|bench] [options] SNAPSHOT|PROJECT
+    R"(usage: kerncap-replay [replay|validate|bench|watch|serve] [options] SNAPSHOT|PROJECT
 
   --mode MODE             the same as the first word (default validate)
   --snapshot DIR          the snapshot or project (also as the only argument)
@@ -181,6 +183,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
         break;
       case opt_worker:
         options.worker_fd = parse_value<int>("worker-fd", optarg, 0);
+        break;
+      case opt_await:
+        options.await_candidates = true;
         break;
       case opt_version:
         options.version = true;

@@ -16,6 +16,8 @@ enum class Mode {
   replay,    // run it, say how long it took
   validate,  // run it, compare memory with the application's own result
   bench,     // time it, checked; with `versus`, against another code object
+  watch,     // a project: rebuild and validate on every save (watch.h)
+  serve,     // requests on standard input, answers on standard output (server.h)
 };
 const char* to_string(Mode mode);
 
@@ -36,9 +38,10 @@ struct Options {
   bool cold = false;                          // bench: flush the caches before every run
   bool changed_inputs = true;                 // a candidate that matches is tried on changed inputs too
   bool json = false;
-  bool verbose = false;    // pass the runtime's own messages through
-  bool all_parts = false;  // list arguments without differences too
-  int worker_fd = -1;      // internal: this process is the one that runs the kernel
+  bool verbose = false;           // pass the runtime's own messages through
+  bool all_parts = false;         // list arguments without differences too
+  int worker_fd = -1;             // internal: this process is the one that runs the kernel
+  bool await_candidates = false;  // internal: it gets its code objects by commands
   bool help = false, version = false;
 };
 

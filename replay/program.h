@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ struct Program {
   std::vector<VariablePair> variables;
   std::vector<std::string> missing_variables;  // captured, not in the candidate
   Patches pointers;                            // code pointers of the snapshot that had to be relocated
+  hsa_executable_t executable{};               // of the candidate; with its bytes, which the runtime reads again
+  hsa_code_object_reader_t code_reader{};
+  std::shared_ptr<std::vector<std::byte>> bytes;
+  std::optional<Range> room;  // where the candidate was put on purpose
 };
 
 // Loads every captured code object at its address; with `candidate` (an ELF's bytes), that one in place of the kernel's
@@ -40,6 +45,14 @@ struct Program {
 // the snapshot: no such kernel, other processor, a code pointer in memory without a counterpart.
 Program load_program(const snapshot::Reader& reader, std::size_t dispatch, const Device& device, const Plan& plan,
                      const std::optional<std::vector<std::byte>>& candidate, const std::string& candidate_name);
+
+// The same without the kernel's own code object: its place stays empty until replace_candidate().
+Program load_surroundings(const snapshot::Reader& reader, std::size_t dispatch, const Device& device, const Plan& plan);
+
+// Unloads the candidate that `program` has, if any, and loads another one. Throws like load_program(); then `program`
+// is without a candidate, and a later call may bring one.
+void replace_candidate(Program& program, const snapshot::Reader& reader, std::size_t dispatch, const Device& device,
+                       const Plan& plan, const std::vector<std::byte>& candidate, const std::string& candidate_name);
 
 // Where each code pointer must point when the candidate is loaded with `candidate_delta` (loaded address minus ELF
 // address) in place of the captured code object `load`. Pure; exposed for tests. Throws Error{bad_input} for a pointer

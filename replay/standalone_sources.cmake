@@ -21,7 +21,17 @@ set(KERNCAP_REPLAY_JUDGE_SOURCES
   replay/project.cpp
   replay/statistics.cpp
   replay/verdict.cpp
+  replay/worker_pool.cpp
   replay/worker_process.cpp)
+
+# Sessions: watch and serve.
+set(KERNCAP_REPLAY_SESSION_SOURCES
+  replay/interruption.cpp
+  replay/line_reader.cpp
+  replay/rebuild.cpp
+  replay/server.cpp
+  replay/source_watch.cpp
+  replay/watch.cpp)
 
 # Only in the program: the runtime, and the exported mmap().
 set(KERNCAP_REPLAY_WORKER_SOURCES
@@ -31,6 +41,7 @@ set(KERNCAP_REPLAY_WORKER_SOURCES
   replay/memory.cpp
   replay/program.cpp
   replay/expected.cpp
+  replay/software_gpu.cpp
   replay/state.cpp
   replay/steering.cpp
   replay/worker.cpp)
@@ -45,8 +56,10 @@ set(KERNCAP_REPLAY_HEADERS
   replay/element_type.h
   replay/expected.h
   replay/hsa_api.h
+  replay/interruption.h
   replay/judge.h
   replay/kernarg.h
+  replay/line_reader.h
   replay/memory.h
   replay/options.h
   replay/parallel.h
@@ -55,11 +68,17 @@ set(KERNCAP_REPLAY_HEADERS
   replay/plan.h
   replay/program.h
   replay/project.h
+  replay/rebuild.h
+  replay/server.h
+  replay/software_gpu.h
+  replay/source_watch.h
   replay/state.h
   replay/statistics.h
   replay/steering.h
   replay/verdict.h
+  replay/watch.h
   replay/worker.h
+  replay/worker_pool.h
   replay/worker_process.h)
 
 # Everything to copy. The project's CMake file is replay/standalone/CMakeLists.txt, to be put at the root of the copy.
@@ -67,8 +86,11 @@ set(KERNCAP_REPLAY_STANDALONE_SOURCES
   ${KERNCAP_SNAPSHOT_STANDALONE_SOURCES}
   ${KERNCAP_SNAPSHOT_STANDALONE_HEADERS}
   ${KERNCAP_REPLAY_JUDGE_SOURCES}
+  ${KERNCAP_REPLAY_SESSION_SOURCES}
   ${KERNCAP_REPLAY_WORKER_SOURCES}
   ${KERNCAP_REPLAY_HEADERS}
+  core/support/process.cpp
+  core/support/process.h
   core/snapshot/standalone_sources.cmake
   replay/standalone/CMakeLists.txt
   replay/standalone_sources.cmake)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/support/error.h"
 #include "core/support/file.h"
@@ -80,6 +81,7 @@ State::State(const std::filesystem::path& snapshot, std::size_t dispatch, const 
       rules_(std::move(rules)),
       patches_(std::move(patches)) {
   const Reader reader(snapshot_);
+  manifest_hash_ = hash_of_manifest();
   if (program_.candidate) {
     pristine_image_.resize(program_.load_size);
     read_memory(false, program_.load_base, pristine_image_);
@@ -91,6 +93,22 @@ State::State(const std::filesystem::path& snapshot, std::size_t dispatch, const 
     dirty_.emplace_back(reader.chunks(dispatch_, i), false);
     for (std::uint64_t c = 0; c < dirty_[i].size(); ++c) dirty_[i][c] = reader.changed(dispatch_, i, c);
   }
+  changed_by_application_ = dirty_;
+}
+
+support::Hash128 State::hash_of_manifest() const {
+  const std::string text = support::read_text_file(snapshot_ / "manifest.json");
+  return support::xxh3_128(std::as_bytes(std::span(text)));
+}
+
+// The manifest holds the hash of everything else, so a snapshot that was rewritten meanwhile is noticed, whatever its
+// own checksums say.
+Expected State::expected(bool with_outcome) const {
+  if (!(hash_of_manifest() == manifest_hash_)) {
+    support::fail(support::ExitCode::bad_input, "the snapshot '{}' was changed while it was being replayed",
+                  snapshot_.string());
+  }
+  return Expected(snapshot_, dispatch_, trial_, with_outcome);
 }
 
 bool State::is_candidates_own(const snapshot::Dispatch& dispatch, const Placement& placement) const {
@@ -181,15 +199,10 @@ void State::write_chunks(const Expected& state, const Placement& placement, std:
 }
 
 void State::write_all() {
-  const Expected state(snapshot_, dispatch_, trial_, false);
+  const Expected state = expected(false);
   const Reader& reader = state.reader();
   const auto& dispatch = state.dispatch();
   const auto& regions = dispatch.regions;
-  struct Work {
-    const Placement* placement;
-    std::size_t region;
-    std::uint64_t first, last;
-  };
   std::vector<Work> work;
   const std::vector<std::byte> zeros(chunk);
   const support::Hash128 zero_hash = support::xxh3_128(zeros);
@@ -228,18 +241,56 @@ void State::write_all() {
   for_each_parallel(work.size(), [&](std::size_t i) {
     write_chunks(state, *work[i].placement, work[i].region, work[i].first, work[i].last);
   });
-  if (program_.candidate) {
-    write_memory(false, program_.load_base, pristine_image_);
-    for (const Piece& piece : pieces_) {
-      if (!piece.what.starts_with("device variable")) continue;
-      std::vector<std::byte> value(piece.size);
-      state.before(piece.region, piece.offset, value);
-      patches_.apply(regions[piece.region].address + piece.offset, value);
-      write_memory(false, piece.actual_address, value);
-    }
-    candidate_image_.resize(program_.load_size);
-    read_memory(false, program_.load_base, candidate_image_);
+  write_candidate(state);
+}
+
+// The loader's image, with the application's values in the variables.
+void State::write_candidate(const Expected& state) {
+  candidate_image_.resize(program_.load_size);
+  if (!program_.candidate || program_.load_size == 0) return;
+  write_memory(false, program_.load_base, pristine_image_);
+  for (const Piece& piece : pieces_) {
+    if (!piece.what.starts_with("device variable")) continue;
+    std::vector<std::byte> value(piece.size);
+    state.before(piece.region, piece.offset, value);
+    patches_.apply(state.dispatch().regions[piece.region].address + piece.offset, value);
+    write_memory(false, piece.actual_address, value);
   }
+  read_memory(false, program_.load_base, candidate_image_);
+}
+
+void State::mark(const std::function<bool(std::uint64_t address, std::uint64_t size)>& is_dirty) {
+  const Reader reader(snapshot_);
+  const auto& regions = reader.manifest().dispatches[dispatch_].regions;
+  for (std::size_t index = 0; index < dirty_.size(); ++index) {
+    for (std::uint64_t c = 0; c < dirty_[index].size(); ++c) {
+      const std::uint64_t size = std::min(chunk, regions[index].size - c * chunk);
+      if (!dirty_[index][c] && is_dirty(regions[index].address + c * chunk, size)) dirty_[index][c] = true;
+    }
+  }
+}
+
+std::uint64_t State::retarget(std::vector<Argument> arguments, Patches patches) {
+  if (!patches_.empty() || !patches.empty()) {
+    mark([&](std::uint64_t address, std::uint64_t size) {
+      return patches_.touches(address, size) || patches.touches(address, size);
+    });
+  }
+  if (trial_) {
+    mark([&](std::uint64_t address, std::uint64_t size) { return trial_->perturbation.touches(address, size); });
+    trial_.reset();
+  }
+  patches_ = std::move(patches);
+  arguments_ = std::move(arguments);
+  pristine_image_.resize(program_.load_size);
+  read_memory(false, program_.load_base, pristine_image_);
+  pieces_.clear();
+  skipped_.clear();
+  make_pieces(Reader(snapshot_));
+  write_candidate(expected(false));
+  const std::uint64_t written = write_dirty();
+  dirty_ = changed_by_application_;
+  return written;
 }
 
 void State::restore_candidate_memory() {
@@ -255,38 +306,32 @@ void State::restore_candidate_memory() {
 }
 
 std::uint64_t State::write_dirty() {
-  const Expected state(snapshot_, dispatch_, trial_, false);
+  const Expected state = expected(false);
   const auto& dispatch = state.dispatch();
+  std::vector<Work> work;
   std::uint64_t written = 0;
-  std::vector<std::byte> buffer(buffer_size);
   for (std::size_t index = 0; index < dirty_.size(); ++index) {
     const Placement* placement = placement_of(plan_, index);
     if (placement == nullptr || is_candidates_own(dispatch, *placement)) continue;
-    const Region& region = dispatch.regions[index];
     const std::uint64_t count = dirty_[index].size();
     for (std::uint64_t first = 0; first < count; ++first) {
       if (!dirty_[index][first]) continue;
       std::uint64_t last = first + 1;
-      while (last < count && dirty_[index][last] && last - first < buffer_size / chunk) ++last;
-      const auto part = std::span(buffer).first(std::min(last * chunk, region.size) - first * chunk);
-      state.before(index, first * chunk, part);
-      patches_.apply(region.address + first * chunk, part);
-      write_memory(is_host_memory(*placement), access_address(*placement, region.address + first * chunk), part);
-      written += part.size();
+      while (last < count && dirty_[index][last] && last - first < work_chunks) ++last;
+      work.push_back({placement, index, first, last});
+      written += std::min(last * chunk, dispatch.regions[index].size) - first * chunk;
       first = last - 1;
     }
   }
+  for_each_parallel(work.size(), [&](std::size_t i) {
+    write_chunks(state, *work[i].placement, work[i].region, work[i].first, work[i].last);
+  });
   if (program_.candidate) restore_candidate_memory();
   return written;
 }
 
 // Which chunks are byte by byte what write_all() put there and are expected to be so.
 std::vector<std::vector<bool>> State::as_written(const Expected& state) {
-  struct Work {
-    const Placement* placement;
-    std::size_t region;
-    std::uint64_t first, last;
-  };
   std::vector<Work> work;
   std::vector<std::vector<bool>> same(written_.size());
   std::vector<std::vector<char>> found(written_.size());  // one byte each: threads write neighbours
@@ -465,7 +510,7 @@ std::string State::reached_from(const Expected& state, std::uint64_t region_inde
 }
 
 Comparing State::compare(Extent extent, const Noise& noise) {
-  const Expected state(snapshot_, dispatch_, trial_, true);
+  const Expected state = expected(true);
   Comparing result;
   std::vector<std::vector<bool>> same;
   if (extent == Extent::everything) same = as_written(state);
@@ -480,7 +525,16 @@ Comparing State::compare(Extent extent, const Noise& noise) {
   return result;
 }
 
-void State::set_trial(std::optional<Trial> trial) { trial_ = std::move(trial); }
+std::uint64_t State::set_trial(std::optional<Trial> trial) {
+  for (const std::optional<Trial>* which : {&std::as_const(trial_), &std::as_const(trial)}) {
+    if (!*which) continue;
+    mark([&](std::uint64_t address, std::uint64_t size) { return (*which)->perturbation.touches(address, size); });
+  }
+  trial_ = std::move(trial);
+  const std::uint64_t written = write_dirty();
+  dirty_ = changed_by_application_;
+  return written;
+}
 
 std::vector<Perturbation::Stretch> State::floating_stretches() const {
   std::vector<Perturbation::Stretch> result;
@@ -505,7 +559,7 @@ std::vector<Perturbation::Stretch> State::flipped_stretches(const Argument& argu
 }
 
 void State::write_outcome() {
-  const Expected state(snapshot_, dispatch_, trial_, false);
+  const Expected state = expected(false);
   const int fd = ::open(trial_->outcome.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0)
     support::fail(support::ExitCode::environment, "cannot write '{}': {}", trial_->outcome.string(),
@@ -521,6 +575,7 @@ void State::write_outcome() {
       patches_.apply(address, before.first(size));
       read_memory(is_host_memory(*placement), access_address(*placement, address), actual.first(size));
       if (std::memcmp(before.first(size).data(), actual.first(size).data(), size) == 0) continue;
+      dirty_[index][c] = true;
       const OutcomeRecord record{index, c, size};
       support::write_all(fd, std::as_bytes(std::span(&record, 1)), trial_->outcome.string());
       support::write_all(fd, actual.first(size), trial_->outcome.string());

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,11 +48,16 @@ class State {
   // that any compare() found changed, the candidate's own memory. Returns the bytes written.
   std::uint64_t write_dirty();
 
+  // The program (the same object) has another candidate now. What its predecessor dirtied is put back first; the last
+  // compare() must have been of everything. Returns the bytes written.
+  std::uint64_t retarget(std::vector<Argument> arguments, Patches patches);
+
   Comparing compare(Extent extent, const Noise& noise);
 
   // From now on the before state is the trial's, and the expected one what its outcome file says; without a trial, the
-  // snapshot's again. Memory has to be written anew by write_all().
-  void set_trial(std::optional<Trial> trial);
+  // snapshot's again. Writes what differs and what the last run dirtied, which some compare() of everything or
+  // write_outcome() must have found; returns the bytes written.
+  std::uint64_t set_trial(std::optional<Trial> trial);
   // The stretches that a trial of this kind would change: floating-point elements that arguments point to, or all bytes
   // of what one argument points to.
   std::vector<Perturbation::Stretch> floating_stretches() const;
@@ -63,7 +69,16 @@ class State {
 
  private:
   struct Piece;
+  struct Work {  // chunks [first, last) of a region
+    const Placement* placement;
+    std::size_t region;
+    std::uint64_t first, last;
+  };
+  support::Hash128 hash_of_manifest() const;
+  Expected expected(bool with_outcome) const;
   void make_pieces(const snapshot::Reader& reader);
+  void mark(const std::function<bool(std::uint64_t address, std::uint64_t size)>& is_dirty);
+  void write_candidate(const Expected& state);
   void write_chunks(const Expected& state, const Placement& placement, std::size_t region, std::uint64_t first,
                     std::uint64_t last);
   std::vector<std::vector<bool>> as_written(const Expected& state);
@@ -75,6 +90,7 @@ class State {
   void compare_slack(Comparing& result);
 
   std::filesystem::path snapshot_;
+  support::Hash128 manifest_hash_;
   std::size_t dispatch_;
   const Plan& plan_;
   const Program& program_;
@@ -99,6 +115,7 @@ class State {
   std::vector<Piece> pieces_;
   std::vector<Skipped> skipped_;
   std::vector<std::vector<bool>> dirty_;  // by region and chunk: found changed by some compare()
+  std::vector<std::vector<bool>> changed_by_application_;
   // By region and chunk: the hash of what write_all() put there, patches included; so memory that must not change is
   // checked without reading the snapshot again. Empty for a code object that the candidate replaces.
   std::vector<std::vector<support::Hash128>> written_;

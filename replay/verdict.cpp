@@ -197,10 +197,34 @@ Json to_json(const Verdict& v) {
   for (const Skipped& s : v.skipped) {
     j["skipped"].push_back({{"address", support::hex_string(s.address)}, {"size", s.size}, {"reason", s.reason}});
   }
+  if (!v.arguments.empty()) {
+    j["arguments"] = Json::array();
+    for (const KernelArgument& a : v.arguments) {
+      Json row{{"index", a.index},   {"name", a.name}, {"type", a.type},
+               {"offset", a.offset}, {"size", a.size}, {"value", a.value}};
+      if (a.pointer) row["pointer"] = support::hex_string(*a.pointer);
+      j["arguments"].push_back(std::move(row));
+    }
+  }
   j["notes"] = v.notes;
   j["device_times_ns"] = v.device_times;
   if (v.bench) j["bench"] = to_json(*v.bench);
   return j;
+}
+
+std::vector<KernelArgument> arguments_from_json(const Json& list) {
+  std::vector<KernelArgument> result;
+  for (const Json& row : list) {
+    KernelArgument& a = result.emplace_back();
+    a.index = row.at("index").get<int>();
+    a.name = row.at("name").get<std::string>();
+    a.type = row.at("type").get<std::string>();
+    a.offset = row.at("offset").get<std::uint32_t>();
+    a.size = row.at("size").get<std::uint32_t>();
+    a.value = row.at("value").get<std::string>();
+    if (row.contains("pointer")) a.pointer = support::unsigned_member(row, "pointer", "an argument");
+  }
+  return result;
 }
 
 Verdict verdict_from_json(const Json& document) {
@@ -240,6 +264,7 @@ Verdict verdict_from_json(const Json& document) {
       v.skipped.push_back({support::unsigned_member(s, "address", what), support::unsigned_member(s, "size", what),
                            s.at("reason").get<std::string>()});
     }
+    if (document.contains("arguments")) v.arguments = arguments_from_json(document.at("arguments"));
     v.notes = document.at("notes").get<std::vector<std::string>>();
     v.device_times = document.at("device_times_ns").get<std::vector<double>>();
     if (document.contains("bench")) v.bench = bench_from(document.at("bench"));

@@ -52,6 +52,15 @@ struct Skipped {
   std::string reason;
 };
 
+// One parameter of the kernel and what it was given.
+struct KernelArgument {
+  int index = 0;
+  std::string name, type;  // as far as they are known
+  std::uint32_t offset = 0, size = 0;
+  std::string value;
+  std::optional<std::uint64_t> pointer;  // into captured memory
+};
+
 // One answer of `bench`: times in nanoseconds.
 struct Timing {
   std::string label;            // "original", the code object's file name, ...
@@ -79,14 +88,16 @@ struct Verdict {
   std::uint64_t runs = 0;      // compared runs
   std::uint64_t compared_bytes = 0;
   std::optional<FirstDifference> first;
-  std::vector<Part> parts;           // only those with elements that differ, unless asked for all
-  std::vector<Skipped> skipped;      // captured memory that was NOT compared, and why
-  std::vector<std::string> notes;    // substitutions and other things that a careful reader must know
+  std::vector<Part> parts;         // only those with elements that differ, unless asked for all
+  std::vector<Skipped> skipped;    // captured memory that was NOT compared, and why
+  std::vector<std::string> notes;  // substitutions and other things that a careful reader must know
+  std::vector<KernelArgument> arguments;
   std::vector<double> device_times;  // ns, one a run
   std::optional<BenchResult> bench;
 };
 
 support::Json to_json(const Verdict& verdict);
+std::vector<KernelArgument> arguments_from_json(const support::Json& list);
 Verdict verdict_from_json(const support::Json& document);  // throws Error{bad_input}
 
 // Several lines for people; the first is the sentence.

@@ -14,6 +14,7 @@
 #include "replay/channel.h"
 #include "replay/kernarg.h"
 #include "replay/memory.h"
+#include "replay/software_gpu.h"
 #include "replay/state.h"
 
 namespace kerncap::replay {
@@ -28,13 +29,20 @@ class Session {
   Session(const Options& options, Channel& channel) : options_(options), channel_(channel) {}
 
   void set_up();
+  // Another candidate in place of the last one. False: answered with an error; the next one may still come.
+  bool load(const std::filesystem::path& code_object);
   // False: the process is of no more use (fault, hang).
   bool run(const Json& command);
 
  private:
   void phase(const std::string& text) { channel_.send({{"event", "phase"}, {"text", text}}); }
   void reserve_ranges();
+  Patches prepare_launch(const snapshot::Reader& reader);
   void place_kernarg(const snapshot::Reader& reader, const snapshot::Dispatch& dispatch, Patches& patches);
+  void send_ready();
+  Json arguments_json() const;
+  std::string argument_value(const Argument& argument) const;
+  void know_what_is_dirty();
   bool set_trial(const Json& command);
   void check_launch() const;
   void compare_own_kernarg(Comparing& comparing) const;
@@ -50,9 +58,20 @@ class Session {
   std::unique_ptr<State> state_;
   Launch launch_;
   std::vector<std::string> notes_;
+  std::vector<std::byte> kernarg_;      // as captured
   std::vector<std::byte> own_kernarg_;  // when it cannot lie at the captured address
-  bool fresh_ = false;                  // memory is exactly the before state
-  bool in_trial_ = false;               // ... of a trial on changed inputs
+  void* kernarg_memory_ = nullptr;      // ... where it lies then
+  std::size_t kernarg_room_ = 0;
+  Input input_;
+  ValidateRules rules_;
+  std::vector<std::string> plan_notes_;
+  std::uint64_t restored_bytes_ = 0;  // by the last restore
+  double restore_ns_ = 0;
+  std::uint64_t written_bytes_ = 0;  // at first, of all memory
+  double write_ns_ = 0;
+  bool fresh_ = false;     // memory is exactly the before state
+  bool in_trial_ = false;  // ... of a trial on changed inputs
+  bool known_ = true;      // what the last run dirtied is known
 };
 
 void Session::reserve_ranges() {
@@ -116,19 +135,30 @@ void Session::place_kernarg(const snapshot::Reader& reader, const snapshot::Disp
     }
     return;
   }
-  void* memory = nullptr;
-  check(hsa().hsa_amd_memory_pool_allocate(device_->kernarg_pool().handle,
-                                           std::max<std::size_t>(built.bytes.size(), 4096), 0, &memory),
-        "allocating the kernel's arguments");
-  check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, memory),
-        "giving the GPU access to the kernel's arguments");
+  if (built.bytes.size() > kernarg_room_) {
+    kernarg_room_ = std::max<std::size_t>(built.bytes.size(), 4096);
+    check(hsa().hsa_amd_memory_pool_allocate(device_->kernarg_pool().handle, kernarg_room_, 0, &kernarg_memory_),
+          "allocating the kernel's arguments");
+    check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, kernarg_memory_),
+          "giving the GPU access to the kernel's arguments");
+  }
   own_kernarg_ = built.bytes;
-  launch_.kernarg_address = reinterpret_cast<std::uint64_t>(memory);
+  launch_.kernarg_address = reinterpret_cast<std::uint64_t>(kernarg_memory_);
+}
+
+std::vector<std::byte> file_bytes(const std::filesystem::path& path) {
+  const std::string text = support::read_text_file(path);
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+double nanoseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
 void Session::set_up() {
-  const Input input = resolve_input(options_.input);
-  auto reader = std::make_unique<snapshot::Reader>(input.snapshot);
+  input_ = resolve_input(options_.input);
+  auto reader = std::make_unique<snapshot::Reader>(input_.snapshot);
   const snapshot::Manifest& manifest = reader->manifest();
   if (options_.dispatch >= manifest.dispatches.size()) {
     fail(ExitCode::usage, "the snapshot has {} dispatch{}, so there is no number {}", manifest.dispatches.size(),
@@ -150,11 +180,9 @@ void Session::set_up() {
   if (plan_.needs_page_alignment) ::setenv("HSA_MAX_VA_ALIGN", "0", 1);
   std::optional<std::vector<std::byte>> candidate;
   std::string candidate_name;
-  if (options_.code_object) {
+  if (options_.code_object && !options_.await_candidates) {
     candidate_name = options_.code_object->string();
-    const std::string text = support::read_text_file(*options_.code_object);
-    const auto bytes = std::as_bytes(std::span(text));
-    candidate.emplace(bytes.begin(), bytes.end());
+    candidate = file_bytes(*options_.code_object);
     read_code_image(*candidate, candidate_name);  // a bad file is the user's error, not this machine's
   }
   phase("starting the ROCm runtime");
@@ -172,10 +200,45 @@ void Session::set_up() {
   allocate(plan_, *device_);
   start_copying(*device_);
   phase("loading the code objects");
-  program_ = load_program(*reader, options_.dispatch, *device_, plan_, candidate, candidate_name);
-  notes_.insert(notes_.end(), program_.notes.begin(), program_.notes.end());
+  program_ = options_.await_candidates
+                 ? load_surroundings(*reader, options_.dispatch, *device_, plan_)
+                 : load_program(*reader, options_.dispatch, *device_, plan_, candidate, candidate_name);
   device_->create_queue(dispatch_.queue_type);
+  plan_notes_ = notes_;
+  if (input_.rules) rules_ = read_rules(*input_.rules);
+  for (const std::string& rule : options_.tolerances) add_rule(rules_, rule);
+  std::optional<KernelSource> source;
+  if (options_.kernel_json) {
+    source = read_kernel_json(*options_.kernel_json);
+  } else if (input_.kernel_json) {
+    source = read_kernel_json(*input_.kernel_json);
+  }
+  kernarg_ = reader->kernarg(options_.dispatch);
+  arguments_ = kernel_arguments(dispatch_, kernarg_, source, rules_);
+  check_rules(arguments_, rules_);
+  Patches patches;
+  if (!options_.await_candidates) patches = prepare_launch(*reader);
+  reader.reset();  // the snapshot's files stay closed while kernels run
+  state_ = std::make_unique<State>(input_.snapshot, options_.dispatch, plan_, program_, arguments_, rules_,
+                                   std::move(patches));
+  phase("writing the captured memory");
+  const auto start = std::chrono::steady_clock::now();
+  state_->write_all();
+  write_ns_ = nanoseconds_since(start);
+  for (const snapshot::Region& region : dispatch_.regions) written_bytes_ += region.size;
+  fresh_ = true;
+  if (options_.await_candidates) {
+    channel_.send({{"event", "waiting"}});
+  } else {
+    send_ready();
+  }
+}
 
+// The packet and the kernel's arguments for the program that is loaded; returns what has to be patched in memory.
+Patches Session::prepare_launch(const snapshot::Reader& reader) {
+  notes_ = plan_notes_;
+  notes_.insert(notes_.end(), program_.notes.begin(), program_.notes.end());
+  launch_ = {};
   launch_.header = dispatch_.header;
   launch_.setup = dispatch_.setup;
   launch_.grid = dispatch_.grid;
@@ -184,26 +247,43 @@ void Session::set_up() {
   launch_.group_segment_size = program_.group_segment_size;
   launch_.kernel_object = program_.kernel_object;
   check_launch();
+  own_kernarg_.clear();
   Patches patches = program_.pointers;
-  place_kernarg(*reader, dispatch_, patches);
+  place_kernarg(reader, dispatch_, patches);
+  return patches;
+}
 
-  ValidateRules rules;
-  if (input.rules) rules = read_rules(*input.rules);
-  for (const std::string& rule : options_.tolerances) add_rule(rules, rule);
-  std::optional<KernelSource> source;
-  if (options_.kernel_json) {
-    source = read_kernel_json(*options_.kernel_json);
-  } else if (input.kernel_json) {
-    source = read_kernel_json(*input.kernel_json);
+void Session::know_what_is_dirty() {
+  if (known_) return;
+  state_->compare(Extent::everything, {});
+  known_ = true;
+}
+
+bool Session::load(const std::filesystem::path& code_object) {
+  know_what_is_dirty();
+  phase("loading the code object");
+  try {
+    const std::string name = code_object.string();
+    const std::vector<std::byte> candidate = file_bytes(code_object);
+    read_code_image(candidate, name);
+    const snapshot::Reader reader(input_.snapshot);
+    replace_candidate(program_, reader, options_.dispatch, *device_, plan_, candidate, name);
+    Patches patches = prepare_launch(reader);
+    phase("restoring the captured memory");
+    const auto start = std::chrono::steady_clock::now();
+    restored_bytes_ = state_->retarget(arguments_, std::move(patches));
+    restore_ns_ = nanoseconds_since(start);
+  } catch (const support::Error& error) {
+    channel_.send({{"event", "error"}, {"code", static_cast<int>(error.code())}, {"sentence", error.what()}});
+    return false;
   }
-  arguments_ = kernel_arguments(dispatch_, reader->kernarg(options_.dispatch), source, rules);
-  check_rules(arguments_, rules);
-  reader.reset();  // the snapshot's files stay closed while kernels run
-  state_ = std::make_unique<State>(input.snapshot, options_.dispatch, plan_, program_, arguments_, rules,
-                                   std::move(patches));
-  phase("writing the captured memory");
-  state_->write_all();
   fresh_ = true;
+  in_trial_ = false;
+  send_ready();
+  return true;
+}
+
+void Session::send_ready() {
   // What a trial may flip: memory that the kernel could write, whose old content may not matter, and data of single
   // bytes (text, pixels). Other constant integers are likely to be indices and sizes.
   std::vector<std::string> flippable;
@@ -218,8 +298,38 @@ void Session::set_up() {
                  {"agent", device_->dispatch_agent().isa},
                  {"has_after", dispatch_.has_after},
                  {"incomplete_reason", dispatch_.incomplete_reason},
-                 {"noise_runs", rules.noise_runs},
+                 {"noise_runs", rules_.noise_runs},
+                 {"software_gpu", on_software_gpu()},
+                 {"written_bytes", written_bytes_},
+                 {"write_ns", write_ns_},
+                 {"arguments", arguments_json()},
                  {"notes", notes_}});
+}
+
+// For the report: what the kernel was given.
+Json Session::arguments_json() const {
+  Json result = Json::array();
+  for (const Argument& argument : arguments_) {
+    if (argument.member) continue;
+    Json row{{"index", argument.index},   {"name", argument.name}, {"type", argument.type},
+             {"offset", argument.offset}, {"size", argument.size}, {"value", argument_value(argument)}};
+    if (argument.pointer) row["pointer"] = support::hex_string(*argument.pointer);
+    result.push_back(std::move(row));
+  }
+  return result;
+}
+
+// As its type says where that is known, otherwise the bytes as one number.
+std::string Session::argument_value(const Argument& argument) const {
+  if (argument.offset + std::uint64_t{argument.size} > kernarg_.size()) return {};
+  const auto bytes = std::span(kernarg_).subspan(argument.offset, argument.size);
+  if (argument.pointer) return support::hex_string(*argument.pointer);
+  const auto type = element_type(argument.type);
+  if (type && *type != ElementType::bytes && size_of(*type) == argument.size) return element_text(*type, bytes.data());
+  if (argument.size > 8) return fmt::format("{} bytes", argument.size);
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.data(), bytes.size());
+  return support::hex_string(value);
 }
 
 std::string Session::fault_text(std::uint64_t address) const {
@@ -285,13 +395,14 @@ bool Session::set_trial(const Json& command) {
   const std::string what = command.value("trial", "");
   if (what.empty()) {
     if (in_trial_) {
+      know_what_is_dirty();
       state_->set_trial(std::nullopt);
-      state_->write_all();
       fresh_ = true;
       in_trial_ = false;
     }
     return true;
   }
+  know_what_is_dirty();
   Trial trial;
   trial.perturbation.seed = command.at("seed").get<std::uint64_t>();
   trial.outcome = command.at("outcome").get<std::string>();
@@ -308,7 +419,6 @@ bool Session::set_trial(const Json& command) {
   }
   phase("writing memory with changed inputs");
   state_->set_trial(std::move(trial));
-  state_->write_all();
   fresh_ = true;
   in_trial_ = true;
   return true;
@@ -319,15 +429,24 @@ bool Session::run(const Json& command) {
   if (!set_trial(command)) return true;
   if (!fresh_) {
     phase("restoring the captured memory");
-    state_->write_dirty();
+    const auto start = std::chrono::steady_clock::now();
+    restored_bytes_ = state_->write_dirty();
+    restore_ns_ = nanoseconds_since(start);
   }
+  Circumstances circumstances;
+  circumstances.seed = command.value("seed_of_order", std::uint64_t{0});
+  circumstances.poison = command.value("poison", std::uint64_t{0});
+  circumstances.counter_clock = command.value("counter_clock", false);
   if (!own_kernarg_.empty())
     std::memcpy(reinterpret_cast<void*>(launch_.kernarg_address), own_kernarg_.data(), own_kernarg_.size());
   if (command.at("cold").get<bool>()) device_->flush_caches();
   fresh_ = false;
+  known_ = false;
   phase("running the kernel");
   const std::chrono::milliseconds timeout(command.at("timeout_ms").get<std::int64_t>());
+  set_circumstances(circumstances);
   const LaunchResult result = device_->launch(launch_, timeout);
+  set_circumstances({});
   switch (result.end) {
     case LaunchEnd::fault:
       channel_.send({{"event", "fault"}, {"text", "memory access fault at " + fault_text(result.fault_address)}});
@@ -344,15 +463,22 @@ bool Session::run(const Json& command) {
     case LaunchEnd::done:
       break;
   }
-  Json answer{{"event", "ran"}, {"device_ns", result.device_ns}, {"host_ns", result.host_ns}};
+  Json answer{{"event", "ran"},
+              {"device_ns", result.device_ns},
+              {"host_ns", result.host_ns},
+              {"restored_bytes", restored_bytes_},
+              {"restore_ns", restore_ns_}};
   if (extent == "record") {
     phase("recording the outcome");
     state_->write_outcome();
+    known_ = true;
     channel_.send(answer);
     return true;
   }
   if (extent != "none") {
     phase("comparing");
+    const auto start = std::chrono::steady_clock::now();
+    known_ = extent == "everything";
     Noise noise;
     if (command.contains("noise")) noise = command.at("noise").get<Noise>();
     Comparing comparing = state_->compare(extent == "outputs" ? Extent::outputs : Extent::everything, noise);
@@ -364,6 +490,7 @@ bool Session::run(const Json& command) {
     verdict.parts = std::move(comparing.parts);
     verdict.skipped = state_->skipped();
     answer["verdict"] = to_json(verdict);
+    answer["compare_ns"] = nanoseconds_since(start);
   }
   channel_.send(answer);
   return true;
@@ -379,6 +506,10 @@ int run_worker(const Options& options) {
     for (Json command;;) {
       if (channel.receive(command, std::chrono::hours(24 * 365)) != Channel::End::message) break;
       if (command.at("command") == "quit") break;
+      if (command.at("command") == "load") {
+        session.load(command.at("code_object").get<std::string>());
+        continue;
+      }
       if (!session.run(command)) break;
     }
     // The runtime's tear-down can wait for a kernel that never ends; nothing here needs it.

@@ -31,6 +31,7 @@ constexpr std::chrono::milliseconds grace{15'000};      // beyond the kernel's o
 
 std::vector<std::string> worker_command(const Options& options, int fd) {
   std::vector<std::string> words = command_line(options, "kerncap-replay");
+  if (options.await_candidates) words.emplace_back("--await-candidates");
   words.push_back("--worker-fd");
   words.push_back(std::to_string(fd));
   return words;
@@ -63,25 +64,42 @@ Outcome outcome_of(int code) {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const Options& options) : options_(options) {
+WorkerProcess::WorkerProcess(const Options& options, Later) : options_(options), timeout_(options.timeout) {
+  start(layouts.front());
+}
+
+WorkerProcess::WorkerProcess(const Options& options) : WorkerProcess(options, Later::yes) { wait_until_ready(); }
+
+void WorkerProcess::take_ready(const Json& answer) {
+  ready_.kernel = answer.value("kernel", "");
+  ready_.agent = answer.value("agent", "");
+  ready_.has_after = answer.value("has_after", false);
+  ready_.incomplete_reason = answer.value("incomplete_reason", "");
+  ready_.noise_runs = answer.value("noise_runs", 0u);
+  ready_.flippable = answer.value("flippable", std::vector<std::string>{});
+  ready_.notes = answer.value("notes", std::vector<std::string>{});
+  ready_.software_gpu = answer.value("software_gpu", false);
+  ready_.written_bytes = answer.value("written_bytes", std::uint64_t{0});
+  ready_.write_ns = answer.value("write_ns", 0.0);
+  ready_.arguments = arguments_from_json(answer.value("arguments", Json::array()));
+}
+
+void WorkerProcess::wait_until_ready() {
+  if (started_) return;
   std::string occupied;
-  for (const unsigned long layout : layouts) {
-    start(layout);
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    if (i != 0) start(layouts[i]);
     const Json answer = receive(patience);
     const std::string event = answer.value("event", "");
-    if (event == "ready") {
-      ready_.kernel = answer.value("kernel", "");
-      ready_.agent = answer.value("agent", "");
-      ready_.has_after = answer.value("has_after", false);
-      ready_.incomplete_reason = answer.value("incomplete_reason", "");
-      ready_.noise_runs = answer.value("noise_runs", 0u);
-      ready_.flippable = answer.value("flippable", std::vector<std::string>{});
-      ready_.notes = answer.value("notes", std::vector<std::string>{});
+    if (event == "ready") take_ready(answer);
+    if (event == "ready" || event == "waiting") {
+      started_ = true;
       return;
     }
     const std::string sentence = answer.value("sentence", "");
     end();
     if (event != "occupied") {
+      alive_ = false;
       const int code = answer.value("code", static_cast<int>(support::ExitCode::environment));
       if (code == static_cast<int>(support::ExitCode::usage)) throw support::Error(support::ExitCode::usage, sentence);
       throw WorkerFailure{outcome_of(code), sentence};
@@ -135,7 +153,7 @@ void WorkerProcess::start(unsigned long personality_flags) {
 Json WorkerProcess::receive(std::chrono::milliseconds limit) {
   for (;;) {
     Json message;
-    const auto wait = phase_ == "running the kernel" ? options_.timeout + grace : limit;
+    const auto wait = phase_ == "running the kernel" ? timeout_ + grace : limit;
     switch (channel_->receive(message, wait)) {
       case Channel::End::message:
         break;
@@ -149,16 +167,18 @@ Json WorkerProcess::receive(std::chrono::milliseconds limit) {
       phase_ = message.value("text", "");
       continue;
     }
+    if (event == "fault" || event == "hang") alive_ = false;
     if (event == "fault") throw WorkerFailure{Outcome::fault, message.value("text", "")};
     if (event == "hang") {
       throw WorkerFailure{Outcome::hang, fmt::format("the kernel did not end within {} s",
-                                                     static_cast<double>(options_.timeout.count()) / 1000)};
+                                                     static_cast<double>(timeout_.count()) / 1000)};
     }
     return message;
   }
 }
 
 void WorkerProcess::died(bool timed_out) {
+  alive_ = false;
   if (timed_out) {
     const bool kernel = phase_ == "running the kernel";
     throw WorkerFailure{kernel ? Outcome::hang : Outcome::refused,
@@ -194,29 +214,45 @@ void WorkerProcess::end() {
   }
 }
 
-WorkerRun WorkerProcess::run(const char* compare, bool cold, const std::map<std::string, double>& noise,
-                             const std::optional<WorkerTrial>& trial) {
-  Json command{{"command", "run"}, {"compare", compare}, {"cold", cold}, {"timeout_ms", options_.timeout.count()}};
-  if (!noise.empty()) command["noise"] = noise;
-  if (trial) {
-    command["trial"] = trial->what;
-    command["seed"] = trial->seed;
-    command["outcome"] = trial->outcome.string();
+void WorkerProcess::load(const std::filesystem::path& code_object) {
+  channel_->send({{"command", "load"}, {"code_object", code_object.string()}});
+  const Json answer = receive(patience);
+  if (answer.value("event", "") == "ready") return take_ready(answer);
+  throw WorkerFailure{outcome_of(answer.value("code", static_cast<int>(support::ExitCode::environment))),
+                      answer.value("sentence", "the replaying process answered something unexpected")};
+}
+
+WorkerRun WorkerProcess::run(const RunRequest& request) {
+  timeout_ = request.timeout.value_or(options_.timeout);
+  Json command{
+      {"command", "run"}, {"compare", request.compare}, {"cold", request.cold}, {"timeout_ms", timeout_.count()}};
+  if (!request.noise.empty()) command["noise"] = request.noise;
+  if (request.trial) {
+    command["trial"] = request.trial->what;
+    command["seed"] = request.trial->seed;
+    command["outcome"] = request.trial->outcome.string();
   }
+  if (request.circumstances.seed != 0) command["seed_of_order"] = request.circumstances.seed;
+  if (request.circumstances.poison != 0) command["poison"] = request.circumstances.poison;
+  if (request.circumstances.counter_clock) command["counter_clock"] = true;
   channel_->send(command);
   const Json answer = receive(patience);
-  if (trial && answer.value("event", "") == "nothing") {
+  if (request.trial && answer.value("event", "") == "nothing") {
     WorkerRun nothing;
     nothing.nothing = true;
     return nothing;
   }
   if (answer.value("event", "") != "ran") {
+    alive_ = false;  // it ends after an error in the middle of a run
     throw WorkerFailure{outcome_of(answer.value("code", static_cast<int>(support::ExitCode::environment))),
                         answer.value("sentence", "the replaying process answered something unexpected")};
   }
   WorkerRun result;
   result.device_ns = answer.value("device_ns", 0.0);
   result.host_ns = answer.value("host_ns", 0.0);
+  result.restore_ns = answer.value("restore_ns", 0.0);
+  result.restored_bytes = answer.value("restored_bytes", std::uint64_t{0});
+  result.compare_ns = answer.value("compare_ns", 0.0);
   if (answer.contains("verdict")) result.verdict = verdict_from_json(answer.at("verdict"));
   return result;
 }

@@ -235,17 +235,21 @@ ProcessResult run(const Command& command) {
       in.write_end.reset();
     });
   }
-  const auto end_by_force = [&] {
-    result.timed_out = true;
+  const auto end_by_force = [&](bool& why) {
+    why = true;
     ::kill(-child, SIGKILL);
     deadline.reset();
   };
+  const int cancel_fd = command.timeout ? command.cancel_fd : -1;
   std::array<char, 65536> buffer;
   while (out.read_end.get() >= 0 || err.read_end.get() >= 0) {
-    std::array<pollfd, 2> polled{{{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}}};
+    std::array<pollfd, 3> polled{{{out.read_end.get(), POLLIN, 0},
+                                  {err.read_end.get(), POLLIN, 0},
+                                  {result.cancelled ? -1 : cancel_fd, POLLIN, 0}}};
     const int ready = ::poll(polled.data(), polled.size(), remaining_milliseconds(deadline));
-    if (ready == 0) end_by_force();
+    if (ready == 0) end_by_force(result.timed_out);
     if (ready <= 0) continue;
+    if (polled[2].revents != 0) end_by_force(result.cancelled);
     const auto drain = [&](const pollfd& entry, Pipe& pipe, std::string& text) {
       if (entry.fd < 0 || entry.revents == 0) return;
       const ssize_t got = ::read(entry.fd, buffer.data(), buffer.size());
@@ -268,7 +272,7 @@ ProcessResult run(const Command& command) {
     }
     if (ended == 0) {
       if (remaining_milliseconds(deadline) == 0) {
-        end_by_force();
+        end_by_force(result.timed_out);
       } else {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }

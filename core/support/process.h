@@ -26,16 +26,18 @@ struct Command {
   Stream standard_error = Stream::inherit;
   std::optional<std::string> standard_input;         // nullopt: inherit; otherwise this text
   std::optional<std::chrono::milliseconds> timeout;  // the whole process group is killed past it
+  int cancel_fd = -1;  // with `timeout`: the same as soon as this descriptor can be read; nothing is read from it
 };
 
 struct ProcessResult {
   int exit_status = 0;  // what exit() was given; 128 + n when signal n ended it (as a shell says it)
   int signal = 0;       // 0 when it exited by itself
   bool timed_out = false;
+  bool cancelled = false;  // by cancel_fd
   std::string standard_output;  // when captured
   std::string standard_error;
   std::chrono::nanoseconds wall_time{};
-  bool succeeded() const { return exit_status == 0 && !timed_out; }
+  bool succeeded() const { return exit_status == 0 && !timed_out && !cancelled; }
 };
 
 // Runs and waits. Throws Error{environment} when the program cannot be started (not found, not executable).

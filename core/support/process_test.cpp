@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "core/support/error.h"
 #include "core/support/file.h"
@@ -66,6 +67,22 @@ TEST(Run, EndsTheWholeGroupAtTheTimeOut) {
   EXPECT_LT(result.wall_time, std::chrono::seconds(50));
 }
 
+TEST(Run, EndsTheWholeGroupWhenItIsCancelled) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "x", 1), 1);
+  Command command = shell("sleep 60 & sleep 60");
+  command.timeout = std::chrono::seconds(50);
+  command.cancel_fd = ends[0];
+  const ProcessResult result = run(command);
+  EXPECT_TRUE(result.cancelled);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_FALSE(result.succeeded());
+  EXPECT_LT(result.wall_time, std::chrono::seconds(20));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 TEST(Run, ReadsBothStreamsWithoutDeadlock) {
   const ProcessResult result = run(shell("head -c 1000000 /dev/zero >&2; head -c 1000000 /dev/zero"));
   EXPECT_EQ(result.standard_output.size(), 1000000u);
@@ -107,7 +124,8 @@ TEST(Run, SaysWhichProgramIsMissing) {
 
 // Started by a program that ignores SIGCHLD, the kernel reaps children by itself and their status is lost.
 TEST(Run, TellsAKilledChildFromAGoodOneWhereSigchldIsIgnored) {
-  struct sigaction ignore {}, saved {};
+  struct sigaction ignore {
+  }, saved{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGCHLD, &ignore, &saved);
   const ProcessResult killed = run(shell("kill -KILL $$")), failed = run(shell("exit 3")), good = run(shell("exit 0"));

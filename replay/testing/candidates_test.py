@@ -34,6 +34,12 @@ CANDIDATES = {
     "forgets_the_counter": ("fresh", NO, r"device variable 'launches'"),
     "breaks_a_row": ("fresh", NO, r"\(registered\), reached from argument 4 \(pointer at byte 0\)"),
     "nan_output": ("fresh", NO, r"argument 1, element 0: expected 1, got nan"),
+    "honest_lds": ("fresh", VALID, r"^valid"),
+    "uninitialised_lds": ("fresh", NO, r"other initial contents of registers, LDS.*argument 1, element \d+:.*not written"),
+    "uninitialised_scratch": ("fresh", NO, r"other initial contents of registers, LDS.*argument 1, element \d+:"),
+    "uninitialised_register": ("fresh", NO, r"other initial contents of registers, LDS.*argument 1, element \d+:"),
+    "races_in_a_workgroup": ("fresh", NO, r"another order of workgroups and waves.*argument 1, element \d+:.*race"),
+    "races_between_workgroups": ("fresh", NO, r"another order of workgroups and waves.*argument 1, element \d+:.*race"),
     "patches_the_timer": ("fresh", NO, r"its own completion signal"),
     "hangs": ("fresh", NO, r"did not end within 2 s"),
     "faults": ("fresh", NO, r"memory access fault at 0x"),
@@ -53,6 +59,7 @@ class Replay(unittest.TestCase):
         cls.environment = {k: v for k, v in os.environ.items() if not k.startswith(("KERNCAP_", "HSA_", "LD_PRELOAD"))}
         cls.environment["LD_PRELOAD"] = str(cls.prefix / "lib/kerncap/libkerncap-softgpu.so")
         cls.environment["KERNCAP_SOFTGPU_ARCH"] = "gfx90a"
+        cls.environment["KERNCAP_SOFTGPU_THREADS"] = "1"  # a race must not be found by chance
         for name, options in (("fresh", []), ("stale", ["--launches", "2", "--stale"]), ("large", ["--large", "256"])):
             subprocess.run([cls.prefix / "tests/replay_make_snapshot", cls.candidates / "captured.hsaco", cls.folder / name, *options],
                            env=cls.environment, timeout=60, check=True)
@@ -91,6 +98,28 @@ class Replay(unittest.TestCase):
                 got, verdict = self.replay("validate", self.folder / snapshot, "--code-object", self.hsaco(name), "--timeout", 2)
                 self.assertEqual(got, code, verdict)
                 self.assertRegex(verdict["sentence"], sentence)
+
+    def test_more_lds_than_there_is_counts_as_not_valid(self):
+        # The application passes 4 KiB of dynamic LDS, and the candidate needs nearly all there is by itself.
+        snapshot = self.edited(lambda d: d["packet"].update(group_segment_size=4096))
+        self.assertEqual(self.replay("validate", snapshot)[0], VALID)
+        code, verdict = self.replay("validate", snapshot, "--code-object", self.hsaco("over_requests_lds"))
+        self.assertEqual(code, NO, verdict)
+        self.assertRegex(verdict["sentence"], r"asks for 68096 bytes of LDS a workgroup, and gfx90a has 65536")
+
+    def test_a_snapshot_that_changes_while_it_is_replayed_is_noticed(self):
+        # Whole again, checksums and all, but not what it was: between the runs of one verdict.
+        snapshot = self.copy()
+        replay = subprocess.Popen([self.prefix / "bin/kerncap-replay", "validate", snapshot, "--iterations", "1000", "--json"],
+                                  env=self.environment, stdout=subprocess.PIPE, text=True)
+        time.sleep(1)
+        manifest = json.loads((snapshot / "manifest.json").read_text())
+        manifest["dispatches"][0]["kernel_demangled"] = "another"
+        (snapshot / "manifest.json").write_text(json.dumps(manifest))
+        subprocess.run([self.prefix / "tests/replay_make_snapshot", "--seal", snapshot], timeout=60, check=True)
+        verdict = json.loads(replay.communicate(timeout=100)[0])
+        self.assertEqual(replay.returncode, BAD_INPUT, verdict)
+        self.assertIn("changed while it was being replayed", verdict["sentence"])
 
     def test_the_captured_kernel_is_valid_many_times_over(self):
         code, verdict = self.replay("validate", self.folder / "fresh", "--iterations", 20)
