@@ -50,7 +50,7 @@ int run(int argc, char** argv) {
   app.add_flag("-q,--quiet", program.quiet, "No progress on standard error");
   app.add_flag("-v,--verbose", program.verbosity, "Say more; twice: debug output");
   for (const auto add : {add_doctor, add_build, add_db, add_profile, add_capture, add_inspect, add_emit, add_extract,
-                         add_pack, add_replay, add_validate, add_bench, add_softgpu, add_completion, add_manual}) {
+                         add_pack, add_replay, add_validate, add_bench, add_watch, add_serve, add_softgpu, add_completion, add_manual}) {
     add(program);
   }
   try {

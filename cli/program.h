@@ -46,6 +46,8 @@ void add_pack(Program& program);  // and unpack
 void add_replay(Program& program);
 void add_validate(Program& program);
 void add_bench(Program& program);
+void add_watch(Program& program);
+void add_serve(Program& program);
 void add_softgpu(Program& program);
 void add_completion(Program& program);
 void add_manual(Program& program);
