@@ -7,6 +7,7 @@ namespace {
 
 std::byte* lds_pointer(Wave& w, u64 offset, unsigned bytes) {
   auto& lds = w.workgroup->lds;
+  offset = static_cast<u32>(offset);  // base and offset add up in 32 bits from GFX9 on: compilers use negative bases
   return offset + bytes <= lds.size() ? lds.data() + offset : nullptr;
 }
 const u32* rows_of(Wave& w, const Operation* op, unsigned k) { return plain_source(w, op, k); }
