@@ -32,8 +32,18 @@ fs::path named(const Program& program, const std::string& flag) {
 struct FolderFlag {
   std::string_view program, flag;
 };
-constexpr std::array<FolderFlag, 5> folder_flags{
-    {{"cmake", "--build"}, {"cmake", "-B"}, {"ninja", "-C"}, {"make", "-C"}, {"gmake", "-C"}}};
+constexpr std::array<FolderFlag, 6> folder_flags{
+    {{"cmake", "--build"}, {"cmake", "-B"}, {"ninja", "-C"}, {"make", "-C"}, {"gmake", "-C"}, {"meson", "-C"}}};
+
+// `meson setup [options] BUILD [SOURCE]`: the first word that is neither an option nor the value of one.
+fs::path meson_build_folder(const std::vector<std::string>& command) {
+  const auto setup = std::ranges::find(command, "setup");
+  for (auto word = setup; word != command.end() && ++word != command.end();) {
+    const std::string& before = *(word - 1);
+    if (!word->starts_with('-') && (!before.starts_with('-') || before.find('=') != std::string::npos)) return *word;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -76,6 +86,9 @@ fs::path database_to_record(const Program& program, const std::string& flag, con
           build_folder = fs::path(command[i + 1]);
         }
       }
+    }
+    if (tool == "meson") {
+      if (const fs::path named_folder = meson_build_folder(command); !named_folder.empty()) build_folder = named_folder;
     }
     folder = build_folder / ".kerncap";
   }

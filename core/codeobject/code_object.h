@@ -37,6 +37,10 @@ struct FoundCodeObject {
 // empty when the file holds none. Host entries of bundles are skipped.
 std::vector<FoundCodeObject> find_code_objects(std::span<const std::byte> file, std::string_view name);
 
+// The same for an object that is LLVM bitcode because the host code is optimised when it is linked (-flto). Bitcode of a
+// newer LLVM than the one that Kerncap was built with may be refused (bad_input).
+std::vector<FoundCodeObject> code_objects_in_host_bitcode(std::span<const std::byte> file, std::string_view name);
+
 struct Variable {             // __device__, __constant__, managed and other global objects of the code object
   std::string name;           // mangled symbol
   std::uint64_t address = 0;  // virtual address inside the code object (ELF st_value), bytes

@@ -21,7 +21,9 @@ std::vector<IndexedCodeObject> code_objects_in(const std::string& path) {
   try {
     const support::MappedFile file(path);
     bool any_bitcode = false;
-    for (const codeobject::FoundCodeObject& found : codeobject::find_code_objects(file.bytes(), path)) {
+    std::vector<codeobject::FoundCodeObject> all = codeobject::find_code_objects(file.bytes(), path);
+    if (all.empty()) all = codeobject::code_objects_in_host_bitcode(file.bytes(), path);
+    for (const codeobject::FoundCodeObject& found : all) {
       IndexedCodeObject& entry = result.emplace_back();
       entry.digest = found.digest;
       entry.target = found.target;

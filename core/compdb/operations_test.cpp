@@ -340,6 +340,75 @@ TEST_F(Operations, incremental_and_full_index_give_the_same_answers) {
   }
 }
 
+TEST_F(Operations, a_record_that_is_read_late_counts_by_its_time) {
+  append(unit("a", 50));
+  append(unit("b", 50, 1));
+  EXPECT_THAT(Database(folder()).records(), SizeIs(2));  // indexed now
+  // Another host's log arrives with records of an earlier time.
+  Record of_a = unit("a", 10), of_b = unit("b", 10);
+  of_a.source = of_b.source = "earlier.c";
+  support::write_file_atomically(folder() / "logs/other.kclog",
+                                 make_frame(FrameType::record, encode_record(of_a)) +
+                                     make_frame(FrameType::record, encode_record(of_b)));
+  const auto check = [&] {
+    const Database database(folder());
+    EXPECT_EQ(database.find_output(build() / "a.o").at(0).record.source, "a.c");
+    EXPECT_EQ(database.find_output(build() / "b.o").at(0).record.source, "earlier.c");  // the other one had failed
+    EXPECT_EQ(database.statistics().superseded, 2U);
+    EXPECT_EQ(database.index_report().records, 2U);
+  };
+  check();
+  fs::remove(folder() / "index");
+  check();
+}
+
+TEST_F(Operations, a_cache_hit_keeps_the_jobs_of_the_compile_before_it_through_compaction) {
+  Record compiled = unit("a", 10);
+  compiled.expanded_argv = {"clang", "-c", "a.c"};
+  compiled.jobs = {{.tool = Job::Tool::cc1, .argv = {"clang", "-cc1"}, .target = "host", .output = "a.o"}};
+  SourceFile header;
+  header.spelling = header.path = "/h/a.h";
+  compiled.files = {header};
+  append(compiled);
+  EXPECT_THAT(Database(folder()).records(), SizeIs(1));
+  for (std::uint64_t time : {20U, 30U}) {
+    Record hit = compiled;
+    hit.started = time;
+    hit.cached = true;
+    hit.jobs.clear();
+    hit.files.clear();
+    append(hit);
+    const auto check = [&] {
+      const Database database(folder());
+      const std::vector<Match> matches = database.find_output(build() / "a.o");
+      ASSERT_THAT(matches, SizeIs(1));
+      EXPECT_EQ(matches[0].record.started, time);
+      EXPECT_THAT(matches[0].record.jobs, SizeIs(1));
+      EXPECT_THAT(database.find_header("/h/a.h"), SizeIs(1));
+    };
+    check();
+    fs::remove(folder() / "index");
+    check();
+  }
+  EXPECT_EQ(compact(folder()).records_after, 1U);
+  EXPECT_THAT(Database(folder()).find_output(build() / "a.o").at(0).record.jobs, SizeIs(1));
+  EXPECT_THAT(Database(folder()).find_header("/h/a.h"), SizeIs(1));
+}
+
+TEST_F(Operations, a_unit_is_known_by_its_target) {
+  Record record = unit("a", 1);
+  record.output = (build() / "sub/CMakeFiles/fast.dir/deep/a.o").string();
+  record.device_targets = {"gfx90a:xnack+", "gfx1030"};
+  append(record);
+  const Database database(folder());
+  for (const char* target : {"fast", "gfx90a", "gfx90a:xnack+", "gfx1030"}) {
+    EXPECT_THAT(database.find_target(target), SizeIs(1)) << target;
+  }
+  for (const char* target : {"deep", "gfx9", "gfx90a:xnack-", "fast.dir", ""}) {
+    EXPECT_THAT(database.find_target(target), IsEmpty()) << target;
+  }
+}
+
 // --- import and export
 TEST_F(Operations, compile_commands_are_imported_and_jobs_recovered) {
   if (!support::find_program("clang-15")) GTEST_SKIP() << "clang-15 is not installed";
