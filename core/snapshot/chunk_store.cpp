@@ -21,6 +21,7 @@ using support::ExitCode;
 using support::fail;
 
 constexpr std::size_t lane_buffer = 1 << 20;
+constexpr std::uint64_t write_behind = 8 << 20;
 
 bool all_zero(std::span<const std::byte> bytes) {
   // The first byte is zero and every byte equals the one before it: memcmp finds that at memory speed.
@@ -111,6 +112,8 @@ void ChunkStore::Lane::flush() {
   if (buffer_.empty()) return;
   const Place place = store_.reserve(buffer_.size());
   write_at(place.fd, place.offset, buffer_, (store_.folder_ / "chunks").string());
+  // The disk works while we compress, instead of during the fsync at the end. Only a hint: errors come out there.
+  if (place.begin_writing) ::sync_file_range(place.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
   const std::lock_guard lock(store_.mutex_);
   std::uint64_t offset = place.offset;
   for (const std::uint32_t id : pending_) {
@@ -126,14 +129,17 @@ void ChunkStore::Lane::flush() {
 ChunkStore::Place ChunkStore::reserve(std::uint64_t size) {
   const std::lock_guard lock(mutex_);
   if (packs_.empty() || packs_.back().size >= pack_size_) {
-    Pack pack{fmt::format("chunks/{:04}.pack", packs_.size()), -1, 0};
+    Pack pack{fmt::format("chunks/{:04}.pack", packs_.size()), -1, 0, 0};
     const std::filesystem::path path = folder_ / pack.name;
     pack.fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (pack.fd < 0) fail(ExitCode::environment, "cannot write '{}': {}", path.string(), std::strerror(errno));
     packs_.push_back(std::move(pack));
   }
   Pack& pack = packs_.back();
-  const Place place{static_cast<std::uint32_t>(packs_.size() - 1), pack.size, pack.fd};
+  pack.unwritten += size;
+  const bool begin_writing = sync_ && pack.unwritten >= write_behind;
+  if (begin_writing) pack.unwritten = 0;
+  const Place place{static_cast<std::uint32_t>(packs_.size() - 1), pack.size, pack.fd, begin_writing};
   pack.size += size;
   return place;
 }

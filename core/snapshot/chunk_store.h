@@ -53,6 +53,7 @@ class ChunkStore {
     std::uint32_t file;
     std::uint64_t offset;
     int fd;
+    bool begin_writing;  // after this piece
   };
   Place reserve(std::uint64_t size);
   // The id of an equal chunk, or of a new entry at the end.
@@ -72,6 +73,7 @@ class ChunkStore {
     std::string name;
     int fd;
     std::uint64_t size;
+    std::uint64_t unwritten;  // bytes since the kernel was last told to begin writing
   };
   std::vector<Pack> packs_;
   Counts counts_;
