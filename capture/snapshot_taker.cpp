@@ -132,7 +132,7 @@ void SnapshotTaker::begin(const Request& request, snapshot::Dispatch& d) {
   if (agent == nullptr || !agent->gpu) fail(ExitCode::environment, "the kernel's queue belongs to no GPU");
   d.agent = agent->index;
   find_code(d, request);
-  find_regions(d);
+  find_regions(d, request.queue->agent);
   for (const Region& region : d.regions) d.visible_bytes += region.size;
   if (session_.config.reachable_only) {
     d.scope = snapshot::Scope::reachable;  // how much that is comes out while it is read
@@ -180,7 +180,7 @@ void SnapshotTaker::find_code(snapshot::Dispatch& d, const Request& request) {
   }
 }
 
-void SnapshotTaker::find_regions(snapshot::Dispatch& d) {
+void SnapshotTaker::find_regions(snapshot::Dispatch& d, hsa_agent_t kernel_agent) {
   std::vector<Region> code;
   for (const snapshot::CodeObjectLoad& load : d.loads) {
     Region& region = code.emplace_back();
@@ -220,9 +220,16 @@ void SnapshotTaker::find_regions(snapshot::Dispatch& d) {
       e.region.agent = pool->index;
       e.source.agent = pool->agent;
       e.source.host = !pool->gpu && a.kind != RegionKind::vmem;
+    } else if (a.kind == RegionKind::ipc || a.kind == RegionKind::vmem) {
+      // Another process's memory. Runtimes name its owner badly (ROCr 5.2: the CPU), and the host may have no access to
+      // it: a device copies it, the kernel's own when nobody knows a better one.
+      const AgentInfo* agent = a.agent != 0 ? agents_.find(a.agent) : nullptr;
+      const bool known = agent != nullptr && agent->gpu;
+      e.region.agent = known ? agent->index : d.agent;
+      e.source.agent = known ? agent->agent : kernel_agent;
     } else if (const AgentInfo* agent = a.agent != 0 ? agents_.find(a.agent) : nullptr) {
       e.region.agent = agent->index;
-      if (!agent->gpu) e.source.host = true;
+      if (!agent->gpu) e.source.host = e.source.volatile_mapping = true;
     } else if (!a.host) {
       d.not_captured.push_back({a.address, a.size, snapshot::to_string(a.kind), "its owner is unknown to the runtime"});
       entries.pop_back();

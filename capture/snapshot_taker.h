@@ -39,7 +39,7 @@ class SnapshotTaker {
  private:
   const CodeDescription& description(const std::string& digest);
   void find_code(snapshot::Dispatch& dispatch, const Request& request);
-  void find_regions(snapshot::Dispatch& dispatch);
+  void find_regions(snapshot::Dispatch& dispatch, hsa_agent_t kernel_agent);
   void write_code(const snapshot::Dispatch& dispatch);
   std::vector<std::byte> read_kernarg(const snapshot::Dispatch& dispatch);
   void read(snapshot::Dispatch& dispatch, snapshot::State state, CodePointerFinder* pointers);

@@ -83,6 +83,33 @@ class ChoiceTest(kerncap_tests.KerncapTestCase):
                      "1024x1x1/256x1x1", kernel["code_object"][:12]):
             self.assertIn(word, table)
 
+    def test_the_application_gets_what_makes_any_runtime_load_the_library(self):
+        def environment(*arguments, **variables):
+            result = self.kerncap("capture", "-k", "x", "-o", self.scratch / "env.kcap", *arguments, "--", "env", env=variables)
+            self.assert_one_sentence(result, ENVIRONMENT, "loaded no HSA runtime")
+            return dict(line.split("=", 1) for line in result.out.splitlines() if "=" in line)
+
+        plain = environment()
+        self.assertTrue(plain["HSA_TOOLS_LIB"].endswith("/libkerncap-capture.so"))
+        self.assertEqual(plain["HSA_TOOLS_ROCPROFILER_V1_TOOLS"], "1")
+        self.assertEqual(plain["ROCPROFILER_REGISTER_LIBRARY"], plain["HSA_TOOLS_LIB"])
+        self.assertNotIn("LD_PRELOAD", plain)
+        beside = environment(ROCP_TOOL_LIBRARIES="/other/tool.so")
+        self.assertNotIn("ROCPROFILER_REGISTER_LIBRARY", beside)
+        self.assertEqual(beside["HSA_TOOLS_ROCPROFILER_V1_TOOLS"], "1")
+        ranged = environment("--range", "step *", "--softgpu")
+        first, second = ranged["LD_PRELOAD"].split(":")
+        self.assertTrue(first.endswith("/libkerncap-softgpu.so") and second.endswith("/libkerncap-ranges.so"), ranged["LD_PRELOAD"])
+        self.assertEqual(ranged["KERNCAP_CAPTURE_RANGE"], "step *")
+
+    def test_doctor_names_other_tools(self):
+        for name in ("ROCP_TOOL_LIBRARIES", "ROCPROFILER_REGISTER_LIBRARY", "HSA_TOOLS_DISABLE_REGISTER", "HSA_TOOLS_LIB"):
+            with self.subTest(name):
+                findings = self.kerncap("doctor", "--json", env={name: "1"}).json()["findings"]
+                finding = next(f for f in findings if f["subject"] == "environment")
+                self.assertEqual((finding["state"], finding["found"]), ("warning", name + "=1"))
+                self.assertTrue(finding["advice"])
+
     def test_too_much_memory_is_refused(self):
         result = self.capture("--max-bytes", "1kb")
         self.assert_one_sentence(result, ENVIRONMENT, "--max-bytes")

@@ -63,6 +63,11 @@ __global__ void transform_and_fault(uint32_t* p, uint32_t n) {
   if (i == 0) *reinterpret_cast<volatile uint32_t*>(uintptr_t{0x10}) = 1;
 }
 
+__global__ void transform_and_trap(uint32_t* p, uint32_t n) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) p[i] = 7;
+  if (i == 0) __builtin_trap();
+}
 __global__ void transform_and_print(uint32_t* p, uint32_t n) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) p[i] = p[i] * 3 + 1;
@@ -353,6 +358,7 @@ int main(int argc, char** argv) {
     hipIpcMemHandle_t handle;
     char byte = 0;
     if (child != 0) {
+      close(to_parent[1]);  // so that a child that dies is noticed
       CHECK(hipMalloc(&p, words * 4));
       fill(p, words);
       const hipError_t status = hipIpcGetMemHandle(&handle, p);
@@ -456,6 +462,14 @@ int main(int argc, char** argv) {
     std::printf("words %u\n", words);
     std::fflush(stdout);
     transform_and_fault<<<(words + 255) / 256, 256>>>(p, words);
+    CHECK(hipDeviceSynchronize());
+  } else if (kind == "trapping") {
+    CHECK(hipMalloc(&p, words * 4));
+    fill(p, words);
+    say("address", p);
+    std::printf("words %u\n", words);
+    std::fflush(stdout);
+    transform_and_trap<<<(words + 255) / 256, 256>>>(p, words);
     CHECK(hipDeviceSynchronize());
   } else if (kind == "exits_at_once") {
     // Nobody waits for the kernel: the capture is under way when main returns.

@@ -203,18 +203,26 @@ TEST_F(CapturedMemory, WhenTheApplicationEndsAtOnce) {
   expect_in_place(run_.value("address"), run_.value("words"));
 }
 
+// The kernel faults on memory, or stops itself: the state before is kept and marked, the application ends as it would.
 TEST_F(CapturedMemory, BeforeAFaultIsKeptAndMarked) {
-  runner_.config.pattern = "transform_and_fault";
-  const CapturedRun plain = runner_.run({KERNCAP_TEST_APPS "/memory_kinds", "faulting"}, false);
-  run_ = runner_.run({KERNCAP_TEST_APPS "/memory_kinds", "faulting"});
-  EXPECT_EQ(run_.process.exit_status, plain.process.exit_status);
-  ASSERT_NE(run_.only(), nullptr);
-  ASSERT_EQ(run_.only()->state, StatusState::captured) << run_.only()->reason;
-  reader_.emplace(runner_.config.output);
-  EXPECT_FALSE(dispatch().has_after);
-  EXPECT_THAT(dispatch().incomplete_reason, ::testing::HasSubstr("memory fault"));
-  const auto before = words(run_.value("address"), 40000, State::before);
-  for (std::uint32_t i = 0; i < before.size(); ++i) ASSERT_EQ(before[i], pattern(i));
+  for (const auto& [kind, reason] :
+       {std::pair{"faulting", "memory fault"}, std::pair{"trapping", "the queue reported an error"}}) {
+    std::filesystem::remove_all(runner_.config.output);
+    std::filesystem::remove_all(runner_.config.status_folder);
+    std::filesystem::create_directory(runner_.config.status_folder);
+    runner_.config.pattern = "transform_and_*";
+    const CapturedRun plain = runner_.run({KERNCAP_TEST_APPS "/memory_kinds", kind}, false);
+    run_ = runner_.run({KERNCAP_TEST_APPS "/memory_kinds", kind});
+    EXPECT_NE(plain.process.exit_status, 0) << kind;
+    EXPECT_EQ(run_.process.exit_status, plain.process.exit_status) << kind;
+    ASSERT_NE(run_.only(), nullptr);
+    ASSERT_EQ(run_.only()->state, StatusState::captured) << run_.only()->reason;
+    reader_.emplace(runner_.config.output);
+    EXPECT_FALSE(dispatch().has_after);
+    EXPECT_THAT(dispatch().incomplete_reason, ::testing::HasSubstr(reason));
+    const auto before = words(run_.value("address"), 40000, State::before);
+    for (std::uint32_t i = 0; i < before.size(); ++i) ASSERT_EQ(before[i], pattern(i));
+  }
 }
 
 TEST_F(CapturedMemory, TheResultOfTheApplicationIsThatOfAPlainRun) {

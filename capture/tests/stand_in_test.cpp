@@ -675,6 +675,7 @@ TEST_F(StandIn, AKernelThatNeverEndsIsLetGo) {
         runtime.submit(queue, {p});
         // Host work that waits for the kernel is not held for ever.
         if (runtime.core().hsa_memory_copy_fn(arguments, arguments, 16) != HSA_STATUS_SUCCESS) return 1;
+        ::usleep(999999);  // the worker's 500 ms began later than the copy's
         if (testing::reaches_zero(p.completion_signal, 10)) return 2;
         go = true;
         if (!testing::reaches_zero(p.completion_signal, 20000)) return 3;
@@ -934,6 +935,24 @@ TEST_F(StandIn, NoFailingCallOfTheRuntimeHarmsTheApplicationOrMakesAFalseSnapsho
   EXPECT_GT(tried, 60u);
   EXPECT_GT(captured, 10u);
   std::printf("%u failing calls tried, %u of them still gave a whole snapshot\n", tried, captured);
+}
+
+TEST_F(StandIn, NoFailingCallOfTheRuntimeHarmsAProfiledApplication) {
+  config_.mode = Mode::profile;
+  for (const char* function :
+       {"queue_intercept_create", "queue_intercept_register", "signal_create", "profiling_enable", "profiling_time",
+        "system_get_info", "iterate_agents", "iterate_agent_symbols", "symbol_get_info", "loader_iterate",
+        "loader_info", "extension_table", "reader_create", "executable_freeze", "pool_allocate"}) {
+    forget();
+    EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+                runtime.fail(function, 0);
+                Application application(runtime);
+                return load_and_run(runtime, application);
+              }),
+              0)
+        << function;
+    EXPECT_EQ(status().state, StatusState::profiled) << function;
+  }
 }
 
 }  // namespace
