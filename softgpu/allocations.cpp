@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "softgpu/system_calls.h"
+
 namespace kerncap::softgpu {
 namespace {
 
@@ -157,6 +159,32 @@ void Allocations::host_unmapped(std::uint64_t address, std::uint64_t size,
     }
   }
   if (changed) quiesce_();
+}
+
+void Allocations::forget_vanished_memory(std::span<const std::unique_ptr<Device>> devices) {
+  if (highest_.load(std::memory_order_relaxed) == 0) return;  // nothing was ever registered
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges, gone;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [handle, allocation] : allocations_) {
+      if (allocation.user_memory == nullptr || allocation.mapped.empty()) continue;
+      ranges.emplace_back(reinterpret_cast<std::uint64_t>(allocation.user_memory),
+                          allocation.twice ? allocation.size / 2 : allocation.size);
+    }
+    ranges.insert(ranges.end(), shared_.begin(), shared_.end());
+  }
+  for (const auto& [address, size] : ranges) {
+    if (raw::all_mapped(address, size)) continue;
+    for (std::uint64_t page = address; page < address + size; page += AddressSpace::page_size) {
+      if (raw::all_mapped(page, AddressSpace::page_size)) continue;
+      if (!gone.empty() && gone.back().first + gone.back().second == page) {
+        gone.back().second += AddressSpace::page_size;
+      } else {
+        gone.emplace_back(page, AddressSpace::page_size);
+      }
+    }
+  }
+  for (const auto& [address, size] : gone) host_unmapped(address, size, devices);
 }
 
 }  // namespace kerncap::softgpu

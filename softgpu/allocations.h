@@ -50,6 +50,8 @@ class Allocations {
 
   // The application takes pages away from its address space: GPUs must not see them any longer. Cheap when none does.
   void host_unmapped(std::uint64_t address, std::uint64_t size, std::span<const std::unique_ptr<Device>> devices);
+  // The same for pages that have gone in ways that nobody saw, such as free() inside libc. Before each kernel.
+  void forget_vanished_memory(std::span<const std::unique_ptr<Device>> devices);
 
  private:
   static constexpr unsigned cookie_shift = 36;  // log2 of largest_buffer

@@ -5,8 +5,10 @@
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 
 #include "softgpu/control.h"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr std::uint64_t packet_size = 64;
 constexpr unsigned packets_per_turn = 64;
+constexpr std::size_t most_running = 16;  // kernels of one queue at a time
 constexpr unsigned read_write = permission_read | permission_write;
 constexpr std::uint32_t most_work_items = 1024, lds_bytes = 65536;
 
@@ -66,11 +69,13 @@ Progress AqlQueue::advance(std::uint64_t instructions) noexcept {
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return Progress::waiting;
-    if (running_ == nullptr) {
-      const Progress progress = process_packets();
-      if (running_ == nullptr) return progress;
+    Progress progress = Progress::idle;
+    if (running_.size() < most_running) progress = process_packets();
+    for (std::size_t tried = 0; tried < running_.size() && running == nullptr; ++tried) {
+      const auto& next = running_[turn_++ % running_.size()];
+      if (!next->ended) running = next;
     }
-    running = running_;
+    if (running == nullptr || stopped_) return progress;
   }
   const bool alone = running->request.seed != 0;
   if (alone && running->busy.exchange(true)) return Progress::waiting;
@@ -80,8 +85,8 @@ Progress AqlQueue::advance(std::uint64_t instructions) noexcept {
   if (status == DispatchStatus::idle) return Progress::waiting;
 
   const std::lock_guard lock(mutex_);
-  if (running_ == running) {  // the first thread that sees the end
-    running_.reset();
+  if (!running->ended) {  // the first thread that sees the end
+    running->ended = true;
     finish(*running, status);
   }
   return Progress::some;
@@ -100,7 +105,7 @@ Progress AqlQueue::process_packets() noexcept {
   }
   const std::uint64_t packets = description_.ring_size / packet_size;
   for (unsigned turn = 0; turn < packets_per_turn; ++turn) {
-    const std::uint64_t index = read_index->load(std::memory_order_relaxed);
+    const std::uint64_t index = read_index->load(std::memory_order_relaxed) + running_.size();
     if (index >= write_index->load(std::memory_order_acquire)) {
       active_ = false;
       // A packet may have been added and its doorbell seen before this.
@@ -113,18 +118,30 @@ Progress AqlQueue::process_packets() noexcept {
       raise_memory_fault(address, false, false);
       return Progress::idle;
     }
+    if (!running_.empty() && (running_.size() == most_running || !may_overlap(packet))) return Progress::some;
     switch (process(address, packet, index)) {
       case Step::next:
         break;
       case Step::wait:
         return turn == 0 ? Progress::waiting : Progress::some;
       case Step::running:
-        return Progress::some;
+        break;  // the next kernel may start beside it
       case Step::stopped:
         return Progress::idle;
     }
   }
   return Progress::some;
+}
+
+bool AqlQueue::may_overlap(const std::byte* packet) const noexcept {
+  const std::uint16_t header =
+      reinterpret_cast<const std::atomic<std::uint16_t>*>(packet)->load(std::memory_order_acquire);
+  const unsigned type = (header >> HSA_PACKET_HEADER_TYPE) & ((1u << HSA_PACKET_HEADER_WIDTH_TYPE) - 1);
+  return type == HSA_PACKET_TYPE_KERNEL_DISPATCH && (header >> HSA_PACKET_HEADER_BARRIER & 1) == 0;
+}
+
+void AqlQueue::notice(const std::string& text) noexcept {
+  report("queue " + std::to_string(description_.id) + " of " + device_.architecture->processor + ": " + text);
 }
 
 bool AqlQueue::signal_value(std::uint64_t signal, std::int64_t* value) noexcept {
@@ -226,10 +243,13 @@ AqlQueue::Step AqlQueue::start(std::uint64_t address, const std::byte* packet, s
   request.memory = &device_.memory;
   request.host = this;
   request.seed = controls().seed;
+  request.patience = options_.patience;
   request.poison = controls().poison;
+  request.count_details = options_.counters;
+  if (options_.before_kernel) options_.before_kernel();
   running->start = gpu_ticks();
   running->dispatch = instructions->start(request);
-  running_ = std::move(running);
+  running_.push_back(std::move(running));
   return Step::running;
 }
 
@@ -271,29 +291,66 @@ void AqlQueue::finish(Running& running, DispatchStatus status) noexcept {
     }
     return;
   }
-  std::byte* packet = device_.memory.translate_range(running.request.packet_address, packet_size, read_write);
-  if (packet == nullptr) {
-    raise_memory_fault(running.request.packet_address, true, false);
-    return;
+  // Slots are freed in order, and before the signal where possible, because the owner may tear everything down when it
+  // fires.
+  while (!running_.empty() && running_.front()->ended) {
+    const DispatchRequest& request = running_.front()->request;
+    if (!free_slot(request.packet_address, request.dispatch_id)) return;
+    running_.pop_front();
   }
-  retire(packet, running.request.dispatch_id, running.start, end);
+  complete_signal(running.request.packet.completion_signal.handle, running.start, end);
+}
+
+bool AqlQueue::free_slot(std::uint64_t address, std::uint64_t index) noexcept {
+  std::byte* packet = device_.memory.translate_range(address, packet_size, read_write);
+  if (packet == nullptr) {
+    raise_memory_fault(address, true, false);
+    return false;
+  }
+  reinterpret_cast<std::atomic<std::uint16_t>*>(packet)->store(HSA_PACKET_TYPE_INVALID, std::memory_order_release);
+  if (auto* read_index = word_at<std::uint64_t>(device_.memory, description_.read_pointer, read_write)) {
+    read_index->store(index + 1, std::memory_order_release);
+  }
+  return true;
 }
 
 void AqlQueue::print_counters(const Running& running, std::uint64_t end) noexcept {
   const DispatchCounters counters = running.dispatch->counters();
-  char line[640];
+  char line[1536];
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::snprintf(line, sizeof line,
-                "{\"kernel_object\":\"0x%llx\",\"queue\":%u,\"dispatch\":%llu,\"nanoseconds\":%llu,\"workgroups\":%llu,"
-                "\"waves\":%llu,"
-                "\"wave_instructions\":%llu,\"valu\":%llu,\"salu\":%llu,\"vmem\":%llu,\"smem\":%llu,\"lds\":%llu,"
-                "\"branches\":%llu,"
-                "\"bytes_read\":%llu,\"bytes_written\":%llu}",
-                number(running.request.packet.kernel_object), description_.id, number(running.request.dispatch_id),
-                number((end - running.start) * (1'000'000'000 / gpu_clock_hertz)), number(counters.workgroups),
-                number(counters.waves), number(counters.wave_instructions), number(counters.valu),
-                number(counters.salu), number(counters.vmem), number(counters.smem), number(counters.lds),
-                number(counters.branches), number(counters.bytes_read), number(counters.bytes_written));
+  int length = std::snprintf(
+      line, sizeof line,
+      "{\"kernel_object\":\"0x%llx\",\"queue\":%u,\"dispatch\":%llu,\"nanoseconds\":%llu,\"workgroups\":%llu,"
+      "\"waves\":%llu,\"wave_instructions\":%llu",
+      number(running.request.packet.kernel_object), description_.id, number(running.request.dispatch_id),
+      number((end - running.start) * (1'000'000'000 / gpu_clock_hertz)), number(counters.workgroups),
+      number(counters.waves), number(counters.wave_instructions));
+  const auto add = [&](const char* name, std::uint64_t value) {
+    if (length > 0 && static_cast<std::size_t>(length) < sizeof line)
+      length += std::snprintf(line + length, sizeof line - static_cast<std::size_t>(length), ",\"%s\":%llu", name,
+                              number(value));
+  };
+  add("valu", counters.valu);
+  add("matrix", counters.matrix);
+  add("salu", counters.salu);
+  add("vmem", counters.vmem);
+  add("smem", counters.smem);
+  add("lds", counters.lds);
+  add("branches", counters.branches);
+  add("partial_valu", counters.partial_valu);
+  add("inactive_lanes", counters.inactive_lanes);
+  add("bytes_read", counters.bytes_read);
+  add("bytes_written", counters.bytes_written);
+  constexpr std::array<std::array<const char*, 2>, traffic_kinds> kinds{{{"global_read", "global_written"},
+                                                                         {"private_read", "private_written"},
+                                                                         {"lds_read", "lds_written"},
+                                                                         {"scalar_read", "scalar_written"}}};
+  for (std::size_t k = 0; k < traffic_kinds; ++k) {
+    add(kinds[k][0], counters.memory[k].bytes_read);
+    add(kinds[k][1], counters.memory[k].bytes_written);
+  }
+  add("lds_bank_conflicts", counters.lds_bank_conflicts);
+  if (static_cast<std::size_t>(length) + 1 < sizeof line) std::strcat(line, "}");
   report(line);
 }
 

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "softgpu/shared_usage.h"
+
 namespace kerncap::softgpu {
 namespace {
 
 constexpr std::uint64_t smallest_vram = std::uint64_t{64} << 20;
-constexpr unsigned most_devices = 16, most_threads = 256;
+constexpr unsigned most_devices = SharedUsage::most_devices, most_threads = 256;
 
 std::uint64_t parse_number(const char* text, std::uint64_t fallback) {
   if (text == nullptr) return fallback;
@@ -90,6 +92,7 @@ Configuration read_configuration(EnvironmentLookup lookup) {
     }
     result.vram &= ~((std::uint64_t{1} << 21) - 1);
   }
+  if (const char* machine = lookup("KERNCAP_SOFTGPU_MACHINE"); machine != nullptr) result.machine = machine;
   const unsigned cores = cores_of_this_process();
   result.seed = parse_number(lookup("KERNCAP_SOFTGPU_SEED"), 0);
   result.poison = parse_number(lookup("KERNCAP_SOFTGPU_POISON"), 0);
@@ -99,6 +102,7 @@ Configuration read_configuration(EnvironmentLookup lookup) {
   result.threads = static_cast<unsigned>(parse_number(lookup("KERNCAP_SOFTGPU_THREADS"), result.seed != 0 ? 1 : cores));
   if (result.threads == 0) result.threads = cores;
   result.threads = std::min(result.threads, most_threads);
+  result.patience = parse_number(lookup("KERNCAP_SOFTGPU_PATIENCE"), 0) * 1'000'000'000;
   result.large_bar = parse_number(lookup("KERNCAP_SOFTGPU_LARGE_BAR"), 0) != 0;
   result.shared_virtual_memory = parse_number(lookup("KERNCAP_SOFTGPU_SVM"), 0) != 0;
   result.counters = parse_number(lookup("KERNCAP_SOFTGPU_COUNTERS"), 0) != 0;

@@ -12,10 +12,12 @@ namespace kerncap::softgpu {
 struct Configuration {
   std::vector<const Architecture*> devices;     // KERNCAP_SOFTGPU_ARCH, "gfx90a,gfx1030"; empty: the library is inert
   std::uint64_t vram = std::uint64_t{4} << 30;  // KERNCAP_SOFTGPU_VRAM, bytes per device
+  std::string machine;                          // KERNCAP_SOFTGPU_MACHINE: whose processes share the device memory
   unsigned threads = 1;                         // KERNCAP_SOFTGPU_THREADS; 0 in the environment: one per core
   std::uint64_t seed = 0;                       // KERNCAP_SOFTGPU_SEED
   std::uint64_t poison = 0;                     // KERNCAP_SOFTGPU_POISON
   bool counter_clock = false;                   // KERNCAP_SOFTGPU_CLOCK=counters
+  std::uint64_t patience = 0;                   // KERNCAP_SOFTGPU_PATIENCE, nanoseconds; see DispatchRequest
   bool large_bar = false;                       // KERNCAP_SOFTGPU_LARGE_BAR: device memory that the CPU can address
   bool shared_virtual_memory = false;           // KERNCAP_SOFTGPU_SVM: managed memory through the driver's SVM calls
   bool counters = false;                        // KERNCAP_SOFTGPU_COUNTERS: one JSON line per dispatch on stderr

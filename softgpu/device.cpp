@@ -42,11 +42,13 @@ std::uint64_t system_nanoseconds() noexcept {
 }
 
 bool Device::charge(std::uint64_t bytes) noexcept {
-  std::uint64_t used = vram_used.load();
-  do {
-    if (bytes > vram || used > vram - bytes) return false;
-  } while (!vram_used.compare_exchange_weak(used, used + bytes));
-  return true;
+  if (bytes > vram) return false;
+  // First ours, then the look at everybody's: of two processes that want the last bytes at the same time both may be
+  // refused, but never both get them.
+  own_usage().fetch_add(bytes);
+  if (used() <= vram) return true;
+  own_usage().fetch_sub(bytes);
+  return false;
 }
 
 std::shared_ptr<Buffer> Device::doorbell_page() {

@@ -12,6 +12,7 @@
 #include "softgpu/buffer.h"
 #include "softgpu/execution.h"
 #include "softgpu/memory.h"
+#include "softgpu/shared_usage.h"
 
 namespace kerncap::softgpu {
 
@@ -30,14 +31,15 @@ struct Device {
   std::uint64_t vram = 0;
 
   AddressSpace memory;
-  std::atomic<std::uint64_t> vram_used{0};
+  SharedUsage* usage = nullptr;       // of the whole machine; outlives the device. Null: only this process counts
   std::shared_ptr<Buffer> doorbells;  // made with the first queue, see doorbell_page()
   bool doorbell_taken[doorbell_count] = {};
   std::mutex mutex;  // doorbells, instructions
 
   bool charge(std::uint64_t bytes) noexcept;  // false when not that much is left
-  void release(std::uint64_t bytes) noexcept { vram_used.fetch_sub(bytes); }
-  std::uint64_t available() const noexcept { return vram - std::min(vram, vram_used.load()); }
+  void release(std::uint64_t bytes) noexcept { own_usage().fetch_sub(bytes); }
+  std::uint64_t used() noexcept { return own_usage().load() + (usage == nullptr ? 0 : usage->others(index)); }
+  std::uint64_t available() noexcept { return vram - std::min(vram, used()); }
 
   std::shared_ptr<Buffer> doorbell_page();  // null when the system refuses
   int take_doorbell();                      // a slot, -1 when all are taken
@@ -50,6 +52,9 @@ struct Device {
   void set_instructions(std::unique_ptr<InstructionSet> instructions) { instructions_ = std::move(instructions); }
 
  private:
+  std::atomic<std::uint64_t>& own_usage() noexcept { return usage == nullptr ? private_usage_ : usage->own(index); }
+
+  std::atomic<std::uint64_t> private_usage_{0};
   std::unique_ptr<InstructionSet> instructions_;
 };
 

@@ -23,6 +23,7 @@ std::atomic<bool> problem_told{false};
 Driver::Driver(Configuration wanted)
     : configuration(std::move(wanted)),
       tree(build_topology(configuration)),
+      usage(configuration.machine),
       engine(configuration.threads),
       allocations([this] { engine.quiesce(); }) {
   for (unsigned index = 0; index < configuration.devices.size(); ++index) {
@@ -32,6 +33,7 @@ Driver::Driver(Configuration wanted)
     device->render_minor = first_render_minor + index;
     device->architecture = configuration.devices[index];
     device->vram = configuration.vram;
+    device->usage = &usage;
     devices.push_back(std::move(device));
   }
 }

@@ -12,6 +12,7 @@
 #include "softgpu/device.h"
 #include "softgpu/engine.h"
 #include "softgpu/events.h"
+#include "softgpu/shared_usage.h"
 #include "softgpu/virtual_tree.h"
 
 namespace kerncap::softgpu {
@@ -39,6 +40,7 @@ class Driver {
 
   Configuration configuration;
   VirtualTree tree;
+  SharedUsage usage;
   std::vector<std::unique_ptr<Device>> devices;
   Events events;
   Engine engine;

@@ -103,6 +103,29 @@ TEST_F(DriverTest, DeviceMemoryHasASize) {
   EXPECT_EQ(allocate(somewhere, 256 * mebibyte, vram), 0);
 }
 
+TEST(DriverOfAMachine, DeviceMemoryIsSharedWithTheMachinesOtherProcesses) {
+  Configuration configuration = two_devices();
+  configuration.machine = "driver-test-" + std::to_string(getpid());
+  Driver here(configuration), there(configuration);  // two that do not know each other, as in two processes
+  const auto allocate = [](Driver& driver, std::uint64_t bytes, std::uint64_t* handle) {
+    kfd_ioctl_alloc_memory_of_gpu_args args{};
+    args.va_addr = somewhere;
+    args.size = bytes;
+    args.flags = vram;
+    args.gpu_id = driver.devices[0]->gpu_id;
+    const int result = driver.kfd(abi::alloc_memory, &args);
+    *handle = args.handle;
+    return result;
+  };
+  std::uint64_t first = 0, second = 0;
+  ASSERT_EQ(allocate(here, 200 * mebibyte, &first), 0);
+  EXPECT_EQ(allocate(there, 100 * mebibyte, &second), -ENOMEM);
+  EXPECT_EQ(there.devices[0]->available(), 56 * mebibyte);
+  EXPECT_EQ(there.devices[1]->available(), 256 * mebibyte);
+  EXPECT_TRUE(here.allocations.free(first));
+  EXPECT_EQ(allocate(there, 100 * mebibyte, &second), 0);
+}
+
 TEST_F(DriverTest, WrongArgumentsAreRefused) {
   EXPECT_EQ(allocate(somewhere + 1, mebibyte, vram), -EINVAL);
   EXPECT_EQ(allocate(somewhere, 0, vram), -EINVAL);
@@ -136,6 +159,22 @@ TEST_F(DriverTest, UserMemoryDisappearsWhenItIsUnmapped) {
   EXPECT_EQ(seen(first, somewhere + 4 * page), nullptr);
   EXPECT_NE(seen(first, somewhere + 5 * page), nullptr);
   raw::unmap(memory, 8 * page);
+}
+
+TEST_F(DriverTest, UserMemoryThatVanishesUnseenIsForgottenBeforeTheNextKernel) {
+  auto* memory =
+      static_cast<std::byte*>(raw::map(nullptr, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_EQ(allocate(somewhere, 8 * page, user, reinterpret_cast<std::uint64_t>(memory)), 0);
+  ASSERT_EQ(map(allocation.handle, {first.gpu_id}), 0);
+  raw::unmap(memory + 2 * page, 3 * page);  // as free() does inside libc
+  EXPECT_NE(seen(first, somewhere + 2 * page), nullptr);
+  driver.allocations.forget_vanished_memory(driver.devices);
+  EXPECT_NE(seen(first, somewhere + page), nullptr);
+  for (unsigned number = 2; number < 5; ++number) EXPECT_EQ(seen(first, somewhere + number * page), nullptr);
+  EXPECT_NE(seen(first, somewhere + 5 * page), nullptr);
+  EXPECT_EQ(free(allocation.handle), 0);
+  raw::unmap(memory, 2 * page);
+  raw::unmap(memory + 5 * page, 3 * page);
 }
 
 TEST_F(DriverTest, SharedVirtualMemoryKeepsItsAddress) {

@@ -142,7 +142,7 @@ int DrmFile::amdgpu_info(void* arguments) {
       answer(gpu_ticks());
       break;
     case AMDGPU_INFO_VRAM_USAGE:
-      answer(device_.vram_used.load());
+      answer(device_.used());
       break;
     case AMDGPU_INFO_VRAM_GTT: {
       drm_amdgpu_info_vram_gtt sizes{};
@@ -154,7 +154,7 @@ int DrmFile::amdgpu_info(void* arguments) {
     case AMDGPU_INFO_MEMORY: {
       drm_amdgpu_memory_info memory{};
       memory.vram.total_heap_size = memory.vram.usable_heap_size = memory.vram.max_allocation = device_.vram;
-      memory.vram.heap_usage = device_.vram_used.load();
+      memory.vram.heap_usage = device_.used();
       memory.gtt.total_heap_size = memory.gtt.usable_heap_size = memory.gtt.max_allocation = device_.vram;
       answer(memory);
       break;

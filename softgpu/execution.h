@@ -1,8 +1,8 @@
 // The seam between the two halves of the software GPU.
 //
 // The kernel ABI half (libkerncap-softgpu.so: ioctls, queues, memory, events) knows packets but no instruction; the
-// instruction-set half (libkerncap-softgpu-isa.so, loaded with RTLD_LOCAL with the first compute queue, because it brings
-// LLVM along) knows instructions but no queue. They meet in this header only.
+// instruction-set half (libkerncap-softgpu-isa.so, loaded with RTLD_LOCAL with the first compute queue, because it
+// brings LLVM along) knows instructions but no queue. They meet in this header only.
 //
 // Thread-safety: InstructionSet may be used by many threads. Dispatch::advance() may be called by several engine
 // threads at the same time: each call takes some runnable workgroup, runs it for about `instructions` wave instructions
@@ -31,6 +31,7 @@ struct DispatchHost {
   virtual ~DispatchHost() = default;
   virtual std::uint64_t timestamp() noexcept = 0;               // s_memtime, s_memrealtime: the agent's clock, in ticks
   virtual void interrupt(std::uint32_t event_id) noexcept = 0;  // s_sendmsg MSG_INTERRUPT with m0's event
+  virtual void notice(const std::string&) noexcept {}  // one sentence for the user, about a kernel that goes on
 };
 
 struct DispatchRequest {
@@ -41,8 +42,9 @@ struct DispatchRequest {
   AddressSpace* memory = nullptr;         // outlives the dispatch
   DispatchHost* host = nullptr;           // outlives the dispatch
   std::uint64_t seed = 0;                 // scheduling order of workgroups and waves; 0: natural order
-  bool count_details = false;             // LDS bank conflicts, which cost time to count
-  std::uint64_t poison = 0;               // what registers, LDS and scratch hold at the start; 0: zeros
+  std::uint64_t patience = 0;  // nanoseconds after which a kernel that only polls memory is stopped; 0: never
+  bool count_details = false;  // LDS bank conflicts, which cost time to count
+  std::uint64_t poison = 0;    // what registers, LDS and scratch hold at the start; 0: zeros
 };
 
 enum class DispatchStatus {
@@ -53,7 +55,7 @@ enum class DispatchStatus {
   illegal_instruction,  // -> queue error HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION
   trap,                 // s_trap 2 (abort, assert): -> HSA_STATUS_ERROR_EXCEPTION
   bad_packet,           // invalid sizes, kernel object not readable, LDS or scratch beyond the limits
-  deadlock,             // every wave waits at a barrier that cannot complete
+  deadlock,             // all workgroups that can be resident wait at the grid's barrier, or `patience` is over
 };
 
 struct DispatchError {
@@ -73,11 +75,11 @@ struct MemoryTraffic {
 
 struct DispatchCounters {
   std::uint64_t wave_instructions = 0, valu = 0, salu = 0, vmem = 0, smem = 0, lds = 0, branches = 0;
-  std::uint64_t matrix = 0;                                // MFMA and WMMA, which `valu` counts too
-  std::uint64_t bytes_read = 0, bytes_written = 0;         // global and private memory, scalar loads
-  std::array<MemoryTraffic, traffic_kinds> memory{};       // by Traffic
-  std::uint64_t partial_valu = 0, inactive_lanes = 0;      // vector instructions with lanes off, and how many lanes
-  std::uint64_t lds_bank_conflicts = 0;                    // extra passes over the 32 banks, with count_details only
+  std::uint64_t matrix = 0;                            // MFMA and WMMA, which `valu` counts too
+  std::uint64_t bytes_read = 0, bytes_written = 0;     // global and private memory, scalar loads
+  std::array<MemoryTraffic, traffic_kinds> memory{};   // by Traffic
+  std::uint64_t partial_valu = 0, inactive_lanes = 0;  // vector instructions with lanes off, and how many lanes
+  std::uint64_t lds_bank_conflicts = 0;                // extra passes over the 32 banks, with count_details only
   std::uint64_t workgroups = 0, waves = 0;
 };
 
@@ -103,7 +105,7 @@ class InstructionSet {
 // The entry point of libkerncap-softgpu-isa.so; `version` must equal isa_interface_version. `processor` is a target
 // such as "gfx90a". Returns nullptr and sets *error (a static string) when the processor is unknown. The caller owns
 // the result.
-inline constexpr unsigned isa_interface_version = 2;
+inline constexpr unsigned isa_interface_version = 3;
 inline constexpr const char* isa_entry_point = "kerncap_softgpu_isa";
 using IsaEntryPoint = InstructionSet* (*)(unsigned version, const char* processor, const char** error);
 

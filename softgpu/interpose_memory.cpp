@@ -5,11 +5,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "softgpu/buffer.h"
 #include "softgpu/control.h"
 #include "softgpu/descriptors.h"
 #include "softgpu/interpose.h"
 #include "softgpu/kfd_abi.h"
+#include "softgpu/shared_usage.h"
 
 using namespace kerncap::softgpu;  // NOLINT: the functions below must be global
 
@@ -62,6 +66,18 @@ void* map_any(void* address, size_t size, int protection, int flags, int fd, off
   return next_mmap(address, size, protection, flags, fd, offset);
 }
 
+// The first process of a tree of processes names the machine whose devices they share. Inherited by the environment,
+// and not one for the whole computer, because a GPU that strangers' test runs had to share would make each of them fail
+// by chance.
+void name_machine() {
+  const char* devices = std::getenv("KERNCAP_SOFTGPU_ARCH");
+  if (devices == nullptr || *devices == '\0' || std::getenv("KERNCAP_SOFTGPU_MACHINE") != nullptr) return;
+  char name[48];
+  std::snprintf(name, sizeof name, "%d-%llx", static_cast<int>(getpid()),
+                static_cast<unsigned long long>(system_nanoseconds()));
+  setenv("KERNCAP_SOFTGPU_MACHINE", name, 1);
+}
+
 // Resolved before threads exist: dlsym() must not be called first inside a signal handler or an allocator.
 [[gnu::constructor]] void prepare() {
   next_ioctl.get();
@@ -70,7 +86,9 @@ void* map_any(void* address, size_t size, int protection, int flags, int fd, off
   pthread_atfork(nullptr, nullptr, [] {
     Driver::forget_after_fork();
     close_buffer_descriptors_after_fork();
+    SharedUsage::close_after_fork();
   });
+  name_machine();
 }
 
 }  // namespace

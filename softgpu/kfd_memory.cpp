@@ -91,7 +91,7 @@ int Driver::unmap_memory(void* arguments) {
 
 int Driver::available_memory(void* arguments) {
   auto& args = *static_cast<abi::AvailableMemory*>(arguments);
-  const Device* device = device_of(args.gpu_id);
+  Device* device = device_of(args.gpu_id);
   if (device == nullptr) return -EINVAL;
   args.available = device->available();
   return 0;

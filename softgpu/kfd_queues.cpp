@@ -33,7 +33,9 @@ int Driver::create_queue(void* arguments) {
       // The interpreter is loaded here and not by an engine thread, because the caller may hold the loader's lock (a
       // constructor that uses the GPU) and wait for that thread. A failure shows when a kernel is dispatched.
       if (std::string problem; device->instructions(&problem) == nullptr) trace("%s", problem.c_str());
-      queue = std::make_shared<AqlQueue>(*device, events, description, AqlOptions{configuration.counters});
+      queue = std::make_shared<AqlQueue>(*device, events, description,
+                                         AqlOptions{configuration.counters, configuration.patience,
+                                                    [this] { allocations.forget_vanished_memory(devices); }});
       break;
     case KFD_IOC_QUEUE_TYPE_SDMA:
     case KFD_IOC_QUEUE_TYPE_SDMA_XGMI:

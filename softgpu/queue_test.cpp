@@ -346,7 +346,7 @@ TEST_F(QueueTest, AFaultingKernelSignalsTheMemoryEventAndNotItsCompletion) {
   auto dispatch = kernel();
   dispatch.completion_signal.handle = signal_address(0);
   submit(dispatch, HSA_PACKET_TYPE_KERNEL_DISPATCH);
-  submit(kernel(), HSA_PACKET_TYPE_KERNEL_DISPATCH);
+  submit(kernel(), HSA_PACKET_TYPE_KERNEL_DISPATCH | 1u << HSA_PACKET_HEADER_BARRIER);
   run(queue);
   abi::EventData data{};
   data.event_id = memory_event;
@@ -356,6 +356,43 @@ TEST_F(QueueTest, AFaultingKernelSignalsTheMemoryEventAndNotItsCompletion) {
   EXPECT_EQ(data.memory.failure.NotPresent, 1u);
   EXPECT_EQ(signal(0).value, 1);
   EXPECT_EQ(instructions->requests.size(), 1u) << "the queue has stopped";
+}
+
+TEST_F(QueueTest, AKernelWithoutBarrierBitRunsBesideTheOneBeforeItAndOneWithItWaits) {
+  constexpr std::uint16_t with_barrier = HSA_PACKET_TYPE_KERNEL_DISPATCH | 1u << HSA_PACKET_HEADER_BARRIER;
+  AqlQueue queue(device, events, description, {});
+  const auto submit_with_signal = [&](unsigned number, std::uint16_t type) {
+    signal(number).value = 1;
+    auto dispatch = kernel();
+    dispatch.completion_signal.handle = signal_address(number);
+    submit(dispatch, type);
+  };
+  instructions->script.turns = 100;
+  submit_with_signal(0, HSA_PACKET_TYPE_KERNEL_DISPATCH);
+  queue.advance(1000);
+  instructions->script.turns = 1;
+  submit_with_signal(1, HSA_PACKET_TYPE_KERNEL_DISPATCH);
+  submit_with_signal(2, with_barrier);
+  run(queue, 20);
+  EXPECT_EQ(signal(0).value, 1) << "the first still runs";
+  EXPECT_EQ(signal(1).value, 0) << "the second ran beside it";
+  EXPECT_EQ(signal(2).value, 1) << "the third waits for both";
+  EXPECT_EQ(instructions->requests.size(), 2u);
+  EXPECT_EQ(amd_queue().read_dispatch_id, 0u) << "slots are freed in order";
+  EXPECT_NE(packet(1)[0], std::byte{HSA_PACKET_TYPE_INVALID});
+  run(queue, 200);
+  EXPECT_EQ(signal(0).value, 0);
+  EXPECT_EQ(signal(2).value, 0);
+  EXPECT_EQ(amd_queue().read_dispatch_id, 3u);
+}
+
+TEST_F(QueueTest, NoMoreKernelsThanTheRingHoldsRunBesideEachOther) {
+  AqlQueue queue(device, events, description, {});
+  instructions->script.turns = 1000;
+  for (std::uint64_t index = 0; index < packets; ++index) submit(kernel(), HSA_PACKET_TYPE_KERNEL_DISPATCH);
+  run(queue, 40);
+  EXPECT_EQ(instructions->requests.size(), packets);
+  EXPECT_EQ(amd_queue().read_dispatch_id, 0u);
 }
 
 TEST_F(QueueTest, ASignalOutsideGpuMemoryIsAFaultAndNotACrash) {

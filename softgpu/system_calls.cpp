@@ -26,6 +26,9 @@ void* map(void* address, std::size_t size, int protection, int flags, int fd, st
 int unmap(void* address, std::size_t size) { return static_cast<int>(syscall(SYS_munmap, address, size)); }
 void advise(void* address, std::size_t size, int advice) { syscall(SYS_madvise, address, size, advice); }
 
+// MS_ASYNC has done nothing since Linux 2.6.19 but to say ENOMEM where nothing is mapped.
+bool all_mapped(std::uint64_t address, std::uint64_t size) { return syscall(SYS_msync, address, size, MS_ASYNC) == 0; }
+
 // fstat by its own number: glibc's wrapper is one of the functions that are replaced.
 std::uint64_t inode_of(int fd) {
   struct stat status;

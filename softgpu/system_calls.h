@@ -16,7 +16,8 @@ bool resize(int fd, std::uint64_t size);
 void* map(void* address, std::size_t size, int protection, int flags, int fd, std::uint64_t offset);
 int unmap(void* address, std::size_t size);
 void advise(void* address, std::size_t size, int advice);
-std::uint64_t inode_of(int fd);  // 0 when it has none
+bool all_mapped(std::uint64_t address, std::uint64_t size);  // whole pages; looks only, and costs about a microsecond
+std::uint64_t inode_of(int fd);                              // 0 when it has none
 std::uint64_t size_of(int fd);
 pid_t process_id();
 void wait_on(const std::uint32_t* word, std::uint32_t expected, std::uint64_t nanoseconds);  // futex

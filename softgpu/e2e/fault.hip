@@ -1,4 +1,5 @@
-// Programs that hardware would stop. `fault wild|host|freed|null|readonly|device-from-host` must not end well.
+// Programs that hardware would stop. `fault wild|host|freed|registered-and-freed|null|trap|device-from-host` must not end well.
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -19,6 +20,19 @@ int main(int count, char** arguments) {
   } else if (kind == "host") {
     static int ordinary[4096];
     store<<<1, 1>>>(ordinary + 2048);
+  } else if (kind == "registered-and-freed") {
+    const size_t bytes = size_t{8} << 20;  // large enough that free() gives it back to the system
+    void* host = std::malloc(bytes);
+    std::memset(host, 0, bytes);
+    HIP_OK(hipHostRegister(host, bytes, hipHostRegisterMapped));
+    void* seen = nullptr;
+    HIP_OK(hipHostGetDevicePointer(&seen, host, 0));
+    int* middle = static_cast<int*>(seen) + bytes / 8;
+    store<<<1, 1>>>(middle);
+    HIP_OK(hipDeviceSynchronize());
+    EXPECT(static_cast<int*>(host)[bytes / 8] == 1);
+    std::free(host);
+    store<<<1, 1>>>(middle);
   } else if (kind == "freed") {
     HIP_OK(hipFree(device));
     load<<<1, 1>>>(device, device);

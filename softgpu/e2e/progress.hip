@@ -48,7 +48,26 @@ static int* zeros(int count) {
   return memory;
 }
 
-int main() {
+// Many workgroups that spin: more than a scheduler of long slices gets through.
+static void many() {
+  int* cells = zeros(200);
+  chain<<<200, 64>>>(cells);
+  HIP_OK(hipDeviceSynchronize());
+  for (int i = 0; i < 200; ++i) EXPECT(cells[i] == 200 - i);
+}
+
+int main(int count, char** arguments) {
+  const std::string how = count > 1 ? arguments[1] : "";
+  if (how == "many") {
+    many();
+    std::puts("all good");
+    return 0;
+  }
+  if (how == "stuck") {  // nobody will ever set it
+    wait_for<<<4, 64>>>(zeros(1), 1, zeros(1));
+    HIP_OK(hipDeviceSynchronize());
+    return 0;
+  }
   int *flag = zeros(64), *done = zeros(64);
   hipStream_t first = nullptr, second = nullptr;
   HIP_OK(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
