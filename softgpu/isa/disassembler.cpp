@@ -1,9 +1,18 @@
 #include "softgpu/isa/disassembler.h"
 
-#include <llvm-c/Disassembler.h>
-#include <llvm-c/Target.h>
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCDisassembler/MCDisassembler.h>
+#include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstPrinter.h>
+#include <llvm/MC/MCInstrInfo.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Triple.h>
 
-#include <array>
 #include <mutex>
 
 #include "core/support/error.h"
@@ -17,6 +26,23 @@ void LLVMInitializeAMDGPUDisassembler(void);
 
 namespace kerncap::softgpu::isa {
 
+// Not the C interface (llvm-c/Disassembler.h): it takes an encoding with unusual but ignored bits
+// (MCDisassembler::SoftFail) for no instruction. Hand-written kernels have such: for LLVM 21 a VOP3 v_cmpx of GFX9, in
+// rocBLAS's f16 and i8 products for one.
+struct Disassembler::Machine {
+  llvm::Triple triple;
+  llvm::MCTargetOptions options;
+  std::unique_ptr<llvm::MCRegisterInfo> registers;
+  std::unique_ptr<llvm::MCAsmInfo> assembly;
+  std::unique_ptr<llvm::MCInstrInfo> instructions;
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
+  std::unique_ptr<llvm::MCContext> context;
+  std::unique_ptr<llvm::MCDisassembler> disassembler;
+  std::unique_ptr<llvm::MCInstPrinter> printer;
+
+  explicit Machine(const std::string& name) : triple(name) {}
+};
+
 Disassembler::Disassembler(const std::string& processor, bool wave32) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -29,22 +55,44 @@ Disassembler::Disassembler(const std::string& processor, bool wave32) {
   const char* features = !rdna    ? ""
                          : wave32 ? "+wavefrontsize32,-wavefrontsize64"
                                   : "-wavefrontsize32,+wavefrontsize64";
-  context_ =
-      LLVMCreateDisasmCPUFeatures("amdgcn-amd-amdhsa", processor.c_str(), features, nullptr, 0, nullptr, nullptr);
-  if (context_ == nullptr)
+  const std::string name = "amdgcn-amd-amdhsa";
+  std::string problem;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(name, problem);
+  if (target == nullptr) support::fail(support::ExitCode::environment, "LLVM has no AMDGPU disassembler: {}", problem);
+  auto made = std::make_unique<Machine>(name);
+  Machine& m = *made;
+  m.registers.reset(target->createMCRegInfo(name));
+  if (m.registers != nullptr) m.assembly.reset(target->createMCAsmInfo(*m.registers, name, m.options));
+  m.instructions.reset(target->createMCInstrInfo());
+  m.subtarget.reset(target->createMCSubtargetInfo(name, processor, features));
+  if (m.assembly != nullptr && m.instructions != nullptr && m.subtarget != nullptr &&
+      m.subtarget->isCPUStringValid(processor)) {
+    m.context = std::make_unique<llvm::MCContext>(m.triple, m.assembly.get(), m.registers.get(), m.subtarget.get());
+    m.disassembler.reset(target->createMCDisassembler(*m.subtarget, *m.context));
+    m.printer.reset(target->createMCInstPrinter(m.triple, m.assembly->getAssemblerDialect(), *m.assembly,
+                                                *m.instructions, *m.registers));
+  }
+  if (m.disassembler == nullptr || m.printer == nullptr)
     support::fail(support::ExitCode::environment, "LLVM's AMDGPU disassembler does not know the processor {}",
                   processor);
+  machine_ = std::move(made);
 }
 
-Disassembler::~Disassembler() { LLVMDisasmDispose(context_); }
+Disassembler::~Disassembler() = default;
 
 Disassembler::Result Disassembler::decode(std::span<const std::uint8_t> code, std::uint64_t address) {
-  std::array<char, 512> text{};
-  const auto size = LLVMDisasmInstruction(context_, const_cast<std::uint8_t*>(code.data()), code.size(), address,
-                                          text.data(), text.size());
   Result result;
+  llvm::MCInst instruction;
+  std::uint64_t size = 0;
+  const auto status = machine_->disassembler->getInstruction(
+      instruction, size, llvm::ArrayRef<std::uint8_t>(code.data(), code.size()), address, llvm::nulls());
+  if (status == llvm::MCDisassembler::Fail || size == 0) return result;
   result.bytes = static_cast<unsigned>(size);
-  std::string_view view(text.data());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  machine_->printer->printInst(&instruction, address, "", *machine_->subtarget, stream);
+  stream.flush();
+  std::string_view view(text);
   while (!view.empty() && (view.front() == '\t' || view.front() == ' ')) view.remove_prefix(1);
   // Comments ("; Warning ...", "// ...") follow the instruction.
   for (const std::string_view mark : {"//", ";"})

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -9,7 +10,7 @@ namespace kerncap::softgpu::isa {
 
 class Disassembler {
  public:
-  // Throws support::Error (environment) when LLVM does not know the processor.
+  // Throws support::Error when LLVM does not know the processor.
   Disassembler(const std::string& processor, bool wave32);
   ~Disassembler();
   Disassembler(const Disassembler&) = delete;
@@ -22,7 +23,8 @@ class Disassembler {
   Result decode(std::span<const std::uint8_t> code, std::uint64_t address);
 
  private:
-  void* context_;
+  struct Machine;  // LLVM's objects
+  std::unique_ptr<Machine> machine_;
 };
 
 }  // namespace kerncap::softgpu::isa

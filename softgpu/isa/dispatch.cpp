@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 
 namespace kerncap::softgpu::isa {
 namespace {
@@ -13,7 +14,12 @@ constexpr u64 wave_slice = 4096;        // instructions before another wave of t
 constexpr u64 group_slice = 65536;      // ... and before another workgroup has
 constexpr u64 seeded_wave_slice = 256;  // the same with a seed: at most, by chance
 constexpr u64 seeded_group_slice = 2048;
-constexpr u64 resident_waves = 4096;       // upper bound of started waves, as on a large GPU
+constexpr u64 polling_slice = 512;  // ... when all that a workgroup does is to wait for another
+constexpr u64 blocked_limit =
+    2'000'000'000;  // nanoseconds in which nothing but the grid's barriers is waited for: a deadlock
+constexpr u64 polling_limit =
+    30'000'000'000;                   // ... in which memory is polled: told, because the host may be what is waited for
+constexpr u64 resident_waves = 4096;  // upper bound of started waves, as on a large GPU
 constexpr u32 default_host_mode = 0x1f80;  // MXCSR: round to nearest, denormals kept, exceptions masked
 
 bool is_terminal(DispatchStatus status) { return status != DispatchStatus::running && status != DispatchStatus::idle; }
@@ -50,6 +56,21 @@ u64 shuffled(u64 number, u64 total, u64 seed) {
     order[j] = i;
   }
   return base + order[number - base];
+}
+
+// Loops that wait for somebody else's store are a handful of instructions around a load, a comparison and a branch. A
+// kernel that looks like one and is none loses nothing but a little time, because its workgroups take turns more often.
+bool polls(u64 instructions, const DispatchCounters& before, const DispatchCounters& after) {
+  constexpr u64 longest_loop = 24;
+  const u64 reads = after.vmem - before.vmem + after.smem - before.smem + after.lds - before.lds;
+  return (after.branches - before.branches) * longest_loop >= instructions && reads * longest_loop >= instructions &&
+         (after.valu - before.valu) * 2 <= instructions;
+}
+
+u64 nanoseconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<u64>(now.tv_sec) * 1'000'000'000 + static_cast<u64>(now.tv_nsec);
 }
 
 u64 run_wave(Wave& w, u64 budget) {
@@ -283,6 +304,51 @@ std::unique_ptr<Workgroup> RunningDispatch::take(bool& none_left) {
   return group;
 }
 
+// A kernel can only be told to be stuck for certain when every workgroup waits at a barrier that only workgroups which
+// cannot start could complete. Polling may be ended by the host at any time: that is reported once, and stopped only
+// when the user has set a limit.
+void RunningDispatch::judge_waiting(const Workgroup& group) {
+  Waiting& waiting = state_.waiting;
+  if (!group.polls) {
+    waiting = {0, 0, 0, waiting.told};
+    return;
+  }
+  if (waiting.polling_slices++ == 0) waiting.since = nanoseconds_now();
+  waiting.blocked_slices = group.blocked ? waiting.blocked_slices + 1 : 0;
+  const bool all_poll = waiting.polling_slices > 2 * state_.resident,
+             all_blocked = waiting.blocked_slices > 2 * state_.resident;
+  const u64 user_limit = state_.request.patience;
+  if (!all_poll || (!all_blocked && waiting.told && user_limit == 0)) return;
+  const u64 waited = nanoseconds_now() - waiting.since;
+  const bool stuck = all_blocked && waited > blocked_limit;
+  const bool over = stuck || (user_limit != 0 && waited > user_limit);
+  if (!over && (waiting.told || waited < polling_limit)) return;
+  waiting.told = true;
+  const Wave* wave = nullptr;
+  for (const auto& each : group.waves)
+    if (each->state != WaveState::done && (wave == nullptr || each->state == WaveState::ready)) wave = each.get();
+  const u64 counter = wave == nullptr || wave->next == nullptr ? 0 : address_of(*wave, wave->next);
+  const std::string text = fmt::format(
+      "kernel object {:#x}, program counter {:#x}, {}: for {} seconds its {} resident workgroups of {} have only "
+      "waited {}; {} have not "
+      "started, {} have ended",
+      state_.request.packet.kernel_object, counter, wave == nullptr ? std::string("?") : wave->code->describe(counter),
+      waited / 1'000'000'000, state_.resident, state_.total_groups,
+      all_blocked ? "at barriers of the grid" : "for memory to change", state_.total_groups - state_.next_group,
+      state_.finished_groups);
+  if (!over) {
+    state_.request.host->notice(text);
+    return;
+  }
+  if (is_terminal(state_.status.load())) return;
+  state_.error = {};
+  state_.error.status = DispatchStatus::deadlock;
+  state_.error.kernel_object = state_.request.packet.kernel_object;
+  state_.error.program_counter = counter;
+  state_.error.message = text + ": a deadlock";
+  state_.status.store(DispatchStatus::deadlock);
+}
+
 void RunningDispatch::give_back(std::unique_ptr<Workgroup> group) {
   if (group->live == 0)
     for (auto& wave : group->waves) state_.pool->give(std::move(wave));
@@ -294,16 +360,19 @@ void RunningDispatch::give_back(std::unique_ptr<Workgroup> group) {
     state_.counters.waves += group->waves.size();
     --state_.resident;
     state_.unfinished_slices = 0;
+    state_.waiting = {};
     if (state_.finished_groups == state_.total_groups && !is_terminal(state_.status.load()))
       state_.status.store(DispatchStatus::done);
   } else {
     ++state_.unfinished_slices;
+    judge_waiting(*group);
     state_.ready.push_back(std::move(group));
   }
 }
 
 u64 RunningDispatch::run_slice(Workgroup& group, Engine& engine, u64 budget) {
   u64 used = 0;
+  const DispatchCounters before = engine.counters;
   const auto count = static_cast<unsigned>(group.waves.size());
   while (group.live != 0 && used < budget) {
     bool progress = false;
@@ -324,8 +393,16 @@ u64 RunningDispatch::run_slice(Workgroup& group, Engine& engine, u64 budget) {
           if (wave->state == WaveState::barrier) wave->state = WaveState::ready;
       }
     }
-    if (!progress) break;  // everyone sleeps: let another workgroup run
+    if (!progress) {  // everyone sleeps: let another workgroup run
+      group.polls = true;
+      group.blocked = std::ranges::all_of(group.waves, [](const auto& wave) {
+        return wave->state == WaveState::barrier || wave->state == WaveState::done;
+      });
+      return used;
+    }
   }
+  group.polls = polls(used, before, engine.counters);
+  group.blocked = false;
   return used;
 }
 
@@ -345,7 +422,8 @@ DispatchStatus RunningDispatch::advance(std::uint64_t instructions) noexcept {
         idle = true;
         break;
       }
-      const u64 slice = group->random == 0 ? group_slice : 1 + next_random(group->random) % seeded_group_slice;
+      const u64 slice = group->random == 0 ? (group->polls ? polling_slice : group_slice)
+                                           : 1 + next_random(group->random) % seeded_group_slice;
       used += run_slice(*group, *engine, std::min(slice, std::max<u64>(instructions - used, 1)));
       give_back(std::move(group));
     }

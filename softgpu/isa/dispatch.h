@@ -27,6 +27,13 @@ class Pool {
   std::vector<std::unique_ptr<Wave>> waves_;
 };
 
+// How long the resident workgroups have done nothing but wait: for other workgroups, queues or the host, or for ever.
+struct Waiting {
+  u64 polling_slices = 0, blocked_slices = 0;  // in a row, without one that computes or ends
+  u64 since = 0;                               // CLOCK_MONOTONIC when the row began, nanoseconds
+  bool told = false;
+};
+
 struct DispatchState {
   DispatchRequest request;
   KernelInfo kernel;
@@ -44,6 +51,7 @@ struct DispatchState {
   u64 next_group = 0, finished_groups = 0;
   std::deque<std::unique_ptr<Workgroup>> ready;  // started, with no thread at the moment
   u64 running = 0, resident = 0, wanted_resident = 1, unfinished_slices = 0;
+  Waiting waiting;
   std::mt19937_64 random;
 
   void report(DispatchError what);
@@ -70,6 +78,7 @@ class RunningDispatch final : public Dispatch {
   std::unique_ptr<Workgroup> take(bool& none_left);
   void give_back(std::unique_ptr<Workgroup> group);
   u64 run_slice(Workgroup& group, Engine& engine, u64 budget);
+  void judge_waiting(const Workgroup& group);  // under the state's mutex, for a group that is ready again
 
   std::atomic<unsigned>& active_;
   mutable DispatchState state_;

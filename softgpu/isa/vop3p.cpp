@@ -149,10 +149,10 @@ std::span<const Instruction> packed_instructions() {
             return pair_float{a.low + b.low, a.high + b.high};
           },
           "v_pk_add_f32", packed | instruction_f32_mode),
-      // v_pk_mov_b32: op_sel and op_sel_hi choose, so that low comes from the first source and high from the second.
+      // v_pk_mov_b32: low comes from the first source and high from the
       lanewise<pair_float(pair_float, pair_float)>(
           [](pair_float a, pair_float b) {
-            return pair_float{a.low, b.high};
+            return pair_float{a.low, b.low};
           },
           "v_pk_mov_b32", packed),
       // Dot products

@@ -152,6 +152,8 @@ struct Workgroup {
   std::array<u32, 3> id{};
   unsigned live = 0, waiting = 0;
   unsigned cursor = 0;  // next wave to run
+  bool polls = false;    // its last slice did little but read memory in a loop, or sleep
+  bool blocked = false;  // every wave waits at a barrier, of the workgroup or of the grid
   u64 random = 0;       // of a dispatch with a seed
 };
 
