@@ -1,6 +1,8 @@
 // CMake's File API (cmake-file-api(7)): object kinds codemodel v2 and toolchains v1. What CMake means to run, not what
 // it runs: the output, dependency and language options are not in it and are put together here the way CMake's
 // generators do.
+#include <utility>
+
 #include "core/compdb/file_system.h"
 #include "core/compdb/import.h"
 #include "core/support/error.h"
@@ -93,6 +95,21 @@ class Reply {
     }
   }
 
+  // SOURCE in CMakeFiles/TARGET.dir/SOURCE.o: relative to the target's source or build folder, whichever is shorter, with
+  // ".." spelled "__"; a file outside of the project by its whole path
+  // (cmLocalGenerator::GetObjectFileNameWithoutTarget).
+  std::string object_name(const std::string& file, const Folders& folders) const {
+    std::string name;
+    for (const auto& [top, folder] : {std::pair{source_folder_, folders.source}, std::pair{build_folder_, folders.build}}) {
+      if (!file.starts_with(top + "/")) continue;
+      std::string relative = fs::path(file).lexically_relative(folder).string();
+      if (name.empty() || relative.size() < name.size()) name = std::move(relative);
+    }
+    if (name.empty()) name = file.substr(1);
+    for (std::size_t at = 0; (at = name.find("..", at)) != std::string::npos;) name.replace(at, 2, "__");
+    return name;
+  }
+
   void add_command(const std::string& target, const Folders& folders, const Json& group, const std::string& source) {
     const std::string language = text(group, "language");
     const std::string compiler = compilers_[language];
@@ -117,9 +134,7 @@ class Reply {
       if (split_shell_words(text(fragment, "fragment"), words))
         command.argv.insert(command.argv.end(), words.begin(), words.end());
     }
-    // CMakeFiles/TARGET.dir/SOURCE.o, with ".." spelled "__" (cmLocalGenerator::GetObjectFileNameWithoutTarget).
-    std::string relative = fs::path(command.file).lexically_relative(folders.source).string();
-    for (std::size_t at = 0; (at = relative.find("..", at)) != std::string::npos;) relative.replace(at, 2, "__");
+    const std::string relative = object_name(command.file, folders);
     command.output = absolute_path(folders.build, "CMakeFiles/" + target + ".dir/" + relative + ".o");
     command.argv.insert(command.argv.end(), {"-o", command.output});
     if (language == "HIP") command.argv.insert(command.argv.end(), {"-x", "hip"});

@@ -1,0 +1,4 @@
+void run(float*);
+int main(int count, char**) {
+  if (count > 1) run(nullptr);
+}
