@@ -87,7 +87,7 @@ bool Capturer::take(Queue& queue, const KernelObject& kernel, const hsa_kernel_d
     queue_.push_back(request);
     // By the packets that the caller writes now: what is behind them waits for this capture's gate, and what was before
     // is done when `drained` is.
-    queue.drain_signal.store(request.drained.handle, std::memory_order_relaxed);
+    queue.hold(request.epoch, request.drained);
     queue.gated_epoch.store(request.epoch, std::memory_order_release);
     if (!busy_ && queue_.size() == 1) set_gate(request);
     if (!started_) {
@@ -215,6 +215,10 @@ void Capturer::process(Request& request) noexcept {
 }
 
 void Capturer::retire(const Request& request, std::vector<hsa_signal_t> joined) {
+  {
+    const std::lock_guard lock(session_.queues_mutex);
+    for (Queue* queue : session_.queues) queue->forget_holds(request.epoch);
+  }
   const std::lock_guard lock(mutex_);
   Retired& r = retired_.emplace_back();
   r.passed = request.passed;
@@ -286,9 +290,6 @@ void Capturer::drain_other_queues(const Request& request) {
     const std::lock_guard lock(session_.queues_mutex);
     queues = session_.queues;
   }
-  const auto gated = [&](const Queue& queue) {
-    return queue.gated_epoch.load(std::memory_order_acquire) >= request.epoch;
-  };
   for (Queue* queue : queues) {
     if (queue == request.queue || !queue->alive) continue;
     // A single-producer queue has no place for a packet of ours, nor has a full one: the application's next packet
@@ -296,7 +297,7 @@ void Capturer::drain_other_queues(const Request& request) {
     const std::uint64_t size = queue->queue->size;
     const std::uint64_t used = core.hsa_queue_load_write_index_scacquire_fn(queue->queue) -
                                core.hsa_queue_load_read_index_scacquire_fn(queue->queue);
-    if (gated(*queue) || queue->type == HSA_QUEUE_TYPE_SINGLE || used + 4 > size) {
+    if (queue->held_from(request.epoch).epoch != 0 || queue->type == HSA_QUEUE_TYPE_SINGLE || used + 4 > size) {
       waiting.push_back({queue, {}});
       continue;
     }
@@ -320,9 +321,10 @@ void Capturer::drain_other_queues(const Request& request) {
   for (const Waiting& w : waiting) {
     if (!w.queue->used.load() && w.mark.handle == 0) continue;  // has never done anything
     const auto left = std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(end - steady_clock::now()));
-    // The gate that stands there may have come with a packet of the application, which overtook the mark.
+    // The hold may have come with a packet of the application, which overtook the mark.
     const auto drained = [&] {
-      const hsa_signal_t signal{gated(*w.queue) ? w.queue->drain_signal.load() : w.mark.handle};
+      const Queue::Held held = w.queue->held_from(request.epoch);
+      const hsa_signal_t signal = held.epoch != 0 ? held.drained : w.mark;
       return signal.handle != 0 && core.hsa_signal_load_scacquire_fn(signal) < 1;
     };
     const auto limit = steady_clock::now() + left;

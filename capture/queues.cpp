@@ -1,5 +1,6 @@
 #include "capture/queues.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <vector>
@@ -93,7 +94,7 @@ class Rewriter {
     }
     out_.push_back(as_packet(barrier({}, drained)));
     out_.push_back(as_packet(barrier(gate.release, gate.passed)));
-    queue_.drain_signal.store(drained.handle, std::memory_order_relaxed);
+    queue_.hold(epoch, drained);
     queue_.gated_epoch.store(epoch, std::memory_order_release);
     return drain;
   }
@@ -225,6 +226,22 @@ hsa_status_t queue_destroy(hsa_queue_t* destroyed) {
 }
 
 }  // namespace
+
+void Queue::hold(std::uint64_t epoch, hsa_signal_t drained) {
+  const std::lock_guard lock(held_mutex);
+  held.push_back({epoch, drained});
+}
+
+Queue::Held Queue::held_from(std::uint64_t epoch) {
+  const std::lock_guard lock(held_mutex);
+  const auto found = std::find_if(held.begin(), held.end(), [&](const Held& h) { return h.epoch >= epoch; });
+  return found == held.end() ? Held{} : *found;
+}
+
+void Queue::forget_holds(std::uint64_t last_epoch) {
+  const std::lock_guard lock(held_mutex);
+  std::erase_if(held, [&](const Held& h) { return h.epoch <= last_epoch; });
+}
 
 const char* queue_type_name(hsa_queue_type32_t type) {
   switch (type) {

@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "capture/code_registry.h"
 #include "capture/runtime_table.h"
@@ -20,10 +22,20 @@ struct Queue {
   std::atomic<bool> alive{true};
   std::atomic<bool> used{false};  // has seen a packet
 
-  // The last capture whose gate holds this queue's further packets, and the signal that says when what came before is
-  // done (0: none could be made). Written under the runtime's queue lock.
+  // The last capture whose gate holds this queue's further packets. Written under the runtime's queue lock.
   std::atomic<std::uint64_t> gated_epoch{0};
-  std::atomic<std::uint64_t> drain_signal{0};
+
+  // Where captures hold this queue, in the order of its packets: what is before such a place is done when `drained` is.
+  struct Held {
+    std::uint64_t epoch = 0;
+    hsa_signal_t drained{};
+  };
+  std::mutex held_mutex;
+  std::vector<Held> held;
+  void hold(std::uint64_t epoch, hsa_signal_t drained);  // throws bad_alloc
+  // The first place at which a capture from `epoch` on holds the queue; epoch 0 when there is none.
+  Held held_from(std::uint64_t epoch);
+  void forget_holds(std::uint64_t last_epoch);  // those captures are over
 
   // kernel_object -> KernelObject, because the registry has a lock. Used under the runtime's queue lock only.
   struct Known {

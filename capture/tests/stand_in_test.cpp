@@ -492,6 +492,29 @@ TEST_F(StandIn, ARuntimeWithSmallerTablesIsLeftAsItIs) {
             0);
 }
 
+// Several queues, on each of which several held kernels stand: a queue that waits for a later capture is idle.
+TEST_F(StandIn, QueuesOfHeldKernelsDoNotWaitForEachOther) {
+  config_.dispatches = DispatchList::parse("0-29");
+  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
+              Application application(runtime);
+              OnLoad(&runtime.table(), 3, 0, nullptr);
+              application.start();
+              hsa_queue_t* third = nullptr;
+              runtime.core().hsa_queue_create_fn(testing::gpu, 64, HSA_QUEUE_TYPE_MULTI, nullptr, nullptr, 0, 0,
+                                                 &third);
+              const hsa_signal_t done = testing::make_signal(30);
+              for (unsigned i = 0; i < 10; ++i)
+                for (hsa_queue_t* queue : {application.queue_, application.second_, third})
+                  runtime.submit(queue, {application.packet(0, done)});
+              if (!testing::reaches_zero(done, 50000)) return 1;
+              OnUnload();
+              if (!application.result_is(30)) return 2;
+              return Reader(config_.output).manifest().dispatches.size() == 30 ? 0 : 3;
+            }),
+            0);
+  EXPECT_THAT(status().notes, ::testing::IsEmpty());  // each was idle
+}
+
 TEST_F(StandIn, ManyCapturesLeaveNoSignalBehind) {
   config_.dispatches = DispatchList::parse("0-19");
   EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
