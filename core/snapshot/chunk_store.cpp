@@ -87,43 +87,69 @@ std::uint32_t ChunkStore::Lane::add(std::span<const std::byte> chunk) {
   }
   std::span<const std::byte> stored = chunk;
   layout::Codec codec = layout::Codec::raw;
-  if (store_.compression_level_ != 0) {
+  if (store_.compression_level_ != 0 && looks_compressible(chunk)) {
     // A target smaller than the source makes zstd stop early where compression would not pay (an eighth saved).
-    const std::size_t limit = chunk.size() - chunk.size() / 8;
-    const std::size_t size = ZSTD_compressCCtx(compressor_->context, compressor_->target.data(), limit, chunk.data(),
-                                               chunk.size(), store_.compression_level_);
-    if (!ZSTD_isError(size)) {
+    if (const std::size_t size = compress(chunk, chunk.size() - chunk.size() / 8); size != 0) {
       stored = std::span(compressor_->target).first(size);
       codec = layout::Codec::zstd;
     }
   }
+  const bool at_once =
+      codec == layout::Codec::raw && chunk.size() == chunk_size;  // a copy into the buffer gains nothing
+  {
+    const std::lock_guard lock(store_.mutex_);
+    ChunkEntry& entry = store_.entries_[id - 1];
+    entry.stored_size = static_cast<std::uint32_t>(stored.size());
+    entry.codec = codec;
+    store_.counts_.stored_bytes += stored.size();
+  }
+  if (at_once) {
+    write(stored, std::span(&id, 1));
+    return id;
+  }
   if (buffer_.size() + stored.size() > lane_buffer) flush();
   buffer_.insert(buffer_.end(), stored.begin(), stored.end());
   pending_.push_back(id);
-  const std::lock_guard lock(store_.mutex_);
-  ChunkEntry& entry = store_.entries_[id - 1];
-  entry.stored_size = static_cast<std::uint32_t>(stored.size());
-  entry.codec = codec;
-  store_.counts_.stored_bytes += stored.size();
   return id;
+}
+
+// 0 when the result would be larger than `limit`.
+std::size_t ChunkStore::Lane::compress(std::span<const std::byte> bytes, std::size_t limit) {
+  const std::size_t size = ZSTD_compressCCtx(compressor_->context, compressor_->target.data(), limit, bytes.data(),
+                                             bytes.size(), store_.compression_level_);
+  return ZSTD_isError(size) ? 0 : size;
+}
+
+// Three samples instead of all of it: trying in vain is most of the processor time of random data.
+bool ChunkStore::Lane::looks_compressible(std::span<const std::byte> chunk) {
+  constexpr std::size_t sample = 4096;
+  if (chunk.size() < 8 * sample) return true;
+  for (const std::size_t at : {std::size_t{0}, chunk.size() / 2, chunk.size() - sample})
+    if (compress(chunk.subspan(at, sample), sample - sample / 16) != 0) return true;
+  return false;
 }
 
 void ChunkStore::Lane::flush() {
   if (buffer_.empty()) return;
-  const Place place = store_.reserve(buffer_.size());
-  write_at(place.fd, place.offset, buffer_, (store_.folder_ / "chunks").string());
+  write(buffer_, pending_);
+  buffer_.clear();
+  pending_.clear();
+}
+
+// `bytes` are the stored bytes of the chunks `ids`, one after the other.
+void ChunkStore::Lane::write(std::span<const std::byte> bytes, std::span<const std::uint32_t> ids) {
+  const Place place = store_.reserve(bytes.size());
+  write_at(place.fd, place.offset, bytes, (store_.folder_ / "chunks").string());
   // The disk works while we compress, instead of during the fsync at the end. Only a hint: errors come out there.
   if (place.begin_writing) ::sync_file_range(place.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
   const std::lock_guard lock(store_.mutex_);
   std::uint64_t offset = place.offset;
-  for (const std::uint32_t id : pending_) {
+  for (const std::uint32_t id : ids) {
     ChunkEntry& entry = store_.entries_[id - 1];
     entry.file = place.file;
     entry.offset = offset;
     offset += entry.stored_size;
   }
-  buffer_.clear();
-  pending_.clear();
 }
 
 ChunkStore::Place ChunkStore::reserve(std::uint64_t size) {

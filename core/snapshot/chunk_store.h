@@ -34,6 +34,10 @@ class ChunkStore {
 
    private:
     struct Compressor;
+    std::size_t compress(std::span<const std::byte> bytes, std::size_t limit);
+    bool looks_compressible(std::span<const std::byte> chunk);
+    void write(std::span<const std::byte> bytes, std::span<const std::uint32_t> ids);
+
     ChunkStore& store_;
     std::unique_ptr<Compressor> compressor_;
     std::vector<std::byte> buffer_;

@@ -122,6 +122,29 @@ TEST_F(WriterTest, RandomDataGrowsByLessThanOnePercent) {
   EXPECT_LT(folder_bytes(path()), bytes.size() * 101 / 100);
 }
 
+TEST_F(WriterTest, WhatCompressesIsCompressedEvenBesideRandomBytes) {
+  // Chunks of text, of random bytes, and text with a random beginning, middle or end.
+  std::vector<std::byte> bytes;
+  const auto text = testing::text_like_bytes(chunk_size, 11), random = testing::random_bytes(chunk_size, 12);
+  bytes.insert(bytes.end(), text.begin(), text.end());
+  bytes.insert(bytes.end(), random.begin(), random.end());
+  for (const std::size_t at : {std::size_t{0}, chunk_size / 2, chunk_size - 4096}) {
+    auto mixed = text;
+    std::copy_n(random.begin(), 4096, mixed.begin() + static_cast<std::ptrdiff_t>(at));
+    bytes.insert(bytes.end(), mixed.begin(), mixed.end());
+  }
+  bytes.resize(5 * chunk_size + 77, std::byte{'a'});
+  const std::vector<Region> regions = {testing::region(0x10000, bytes.size())};
+  Writer writer(path(), {});
+  writer.put(writer.begin_dispatch(regions), 0, State::before, 0, bytes, {});
+  writer.drain();
+  EXPECT_GT(writer.statistics().stored_bytes, chunk_size);
+  EXPECT_LT(writer.statistics().stored_bytes, 2.5 * chunk_size);  // 1 random + 4 of text, at about a quarter
+  writer.commit(testing::small_manifest(regions));
+  const Reader reader(path());
+  EXPECT_EQ(read_back(reader, 0, 0, State::before), bytes);
+}
+
 TEST_F(WriterTest, SeveralDispatchesShareChunksAndFiles) {
   const std::vector<Region> regions = {testing::region(0x10000, 32 * chunk_size)};
   const auto bytes = testing::random_bytes(regions[0].size, 5);

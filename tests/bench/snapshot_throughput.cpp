@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -37,6 +39,12 @@ constexpr std::size_t piece = 4 << 20;  // as the capture library's buffers
 constexpr std::size_t pieces_in_flight = 8;
 
 double seconds(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
+
+double cpu_seconds() {  // of all threads
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
@@ -122,7 +130,7 @@ double disk_rate(const fs::path& folder, const std::vector<std::byte>& source, W
   return rate;
 }
 
-// write MB/s, stored share, extra MiB, open ms, read MB/s
+// write MB/s, stored share, extra MiB, open ms, read MB/s, processor ns for each KiB while writing
 std::vector<double> write_snapshot(const fs::path& folder, const std::vector<std::byte>& data, int level) {
   const fs::path path = folder / "s.kcap";
   std::vector<Region> regions(1);
@@ -130,6 +138,7 @@ std::vector<double> write_snapshot(const fs::path& folder, const std::vector<std
   regions[0].size = data.size();
   reset_peak();
   const double resident = memory_mib("VmRSS:");
+  const double cpu_before = cpu_seconds();
   const auto start = Clock::now();
   {
     Writer writer(path, {.compression_level = level});
@@ -154,6 +163,7 @@ std::vector<double> write_snapshot(const fs::path& folder, const std::vector<std
     writer.commit(m);
   }
   const double time = seconds(start);
+  const double cpu = cpu_seconds() - cpu_before;
   const double extra = memory_mib("VmHWM:") - resident;
   const std::uint64_t stored = folder_bytes(path);
   const auto opening = Clock::now();
@@ -166,7 +176,11 @@ std::vector<double> write_snapshot(const fs::path& folder, const std::vector<std
   const double read_rate = static_cast<double>(data.size()) / seconds(reading);
   fs::remove_all(path);
   return {static_cast<double>(data.size()) / time,
-          100.0 * static_cast<double>(stored) / static_cast<double>(data.size()), extra, open_ms, read_rate};
+          100.0 * static_cast<double>(stored) / static_cast<double>(data.size()),
+          extra,
+          open_ms,
+          read_rate,
+          cpu * 1e9 / (static_cast<double>(data.size()) / 1024)};
 }
 
 void compare(const char* name, const fs::path& folder, const std::vector<std::byte>& data, int level, int rounds) {
@@ -185,9 +199,9 @@ void compare(const char* name, const fs::path& folder, const std::vector<std::by
   }
   std::printf(
       "%-24s write %6.0f MB/s = %4.0f %% of the slower of copy %6.0f and disk %6.0f MB/s   stored %6.2f %%   "
-      "extra memory %5.1f MiB   open %5.2f ms   read %6.0f MB/s\n",
+      "extra memory %5.1f MiB   open %5.2f ms   read %6.0f MB/s   processor %4.0f ns a KiB\n",
       name, median(rates) / 1e6, median(shares), copy / 1e6, disk / 1e6, last[1], median(extras), last[3],
-      last[4] / 1e6);
+      last[4] / 1e6, last[5]);
 }
 
 // Extra memory for a snapshot far larger than this machine's: the same 64 MiB over and over with a counter in each
