@@ -108,7 +108,7 @@ SnapshotTaker::~SnapshotTaker() { writer_.reset(); }  // releases every buffer o
 const CodeDescription& SnapshotTaker::description(const std::string& digest) {
   const auto found = descriptions_.find(digest);
   if (found != descriptions_.end()) return found->second;
-  const LoadedCode& load = unwritten_code_.at(digest);
+  const LoadedCode& load = known_code_.at(digest);
   return descriptions_.emplace(digest, companion().describe(session_.code.bytes(load), digest)).first->second;
 }
 
@@ -163,7 +163,7 @@ void SnapshotTaker::find_code(snapshot::Dispatch& d, const Request& request) {
     out.load_base = load.base;
     out.load_size = load.size;
     out.load_delta = load.delta;
-    unwritten_code_.emplace(out.digest, load);
+    known_code_.emplace(out.digest, load);
     if (request.packet.kernel_object - load.base < load.size) d.code_object = out.digest;
   }
   if (d.code_object.empty())
@@ -258,7 +258,8 @@ void SnapshotTaker::find_regions(snapshot::Dispatch& d, hsa_agent_t kernel_agent
 
 void SnapshotTaker::write_code(const snapshot::Dispatch& d) {
   for (const snapshot::CodeObjectLoad& load : d.loads)
-    writer_->add_code_object(load.digest, session_.code.bytes(unwritten_code_.at(load.digest)));
+    if (written_code_.insert(load.digest).second)  // a library's code may be hundreds of MB: once for all dispatches
+      writer_->add_code_object(load.digest, session_.code.bytes(known_code_.at(load.digest)));
 }
 
 void SnapshotTaker::read_before(snapshot::Dispatch& d) {

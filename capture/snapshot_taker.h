@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,7 +61,8 @@ class SnapshotTaker {
   std::unique_ptr<snapshot::Writer> writer_;
   snapshot::Manifest manifest_;
   std::map<std::string, CodeDescription> descriptions_;
-  std::map<std::string, LoadedCode> unwritten_code_;
+  std::map<std::string, LoadedCode> known_code_;  // by digest
+  std::set<std::string> written_code_;
   std::vector<Source> sources_;                  // one for each region of the current dispatch
   HostPages host_pages_;                         // as they were read before the current dispatch
   std::vector<snapshot::NotCaptured> unstable_;  // what never stood still

@@ -435,32 +435,38 @@ TEST_F(StandIn, HostCopiesWaitUntilTheKernelIsCaptured) {
 
 // Nobody can stop a host thread's stores. What never stands still is declared; the application gets what it would.
 TEST_F(StandIn, HostMemoryThatIsWrittenWhileTheKernelIsHeldIsDeclared) {
-  EXPECT_EQ(in_child([&](StandInRuntime& runtime) {
-              Application application(runtime);
-              OnLoad(&runtime.table(), 3, 0, nullptr);
-              application.start();
-              void* p = nullptr;
-              runtime.amd().hsa_amd_memory_pool_allocate_fn({testing::host_coarse}, 128 << 20, 0, &p);
-              auto* word = reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<char*>(p) + (300 << 10));
-              std::atomic<bool> stop{false};
-              std::thread writer([&] {
-                while (!stop) ++*word;
-              });
-              const bool good = application.launch();
-              stop = true;
-              writer.join();
-              OnUnload();
-              if (!good || !application.result_is(1)) return 1;
-              const Reader reader(config_.output);
-              if (!reader.verify({}).empty()) return 10;
-              const auto& missing = reader.manifest().dispatches.at(0).not_captured;
-              const auto address = reinterpret_cast<std::uint64_t>(p) + (300 << 10);
-              // Its own 64 KiB and nothing else.
-              if (missing.size() != 1 || address - missing[0].address >= missing[0].size || missing[0].size != 65536)
-                return 11;
-              return missing[0].reason.find("host thread kept writing") != std::string::npos ? 0 : 12;
-            }),
-            0);
+  constexpr int stood_still = 50;
+  // On a machine under load the writer may get no turn while the memory is read: then it stood still.
+  int result = stood_still;
+  for (int attempt = 0; attempt < 10 && result == stood_still; ++attempt) {
+    forget();
+    result = in_child([&](StandInRuntime& runtime) {
+      Application application(runtime);
+      OnLoad(&runtime.table(), 3, 0, nullptr);
+      application.start();
+      void* p = nullptr;
+      runtime.amd().hsa_amd_memory_pool_allocate_fn({testing::host_coarse}, 128 << 20, 0, &p);
+      auto* word = reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<char*>(p) + (300 << 10));
+      std::atomic<bool> stop{false};
+      std::thread writer([&] {
+        while (!stop) ++*word;
+      });
+      const bool good = application.launch();
+      stop = true;
+      writer.join();
+      OnUnload();
+      if (!good || !application.result_is(1)) return 1;
+      const Reader reader(config_.output);
+      if (!reader.verify({}).empty()) return 10;
+      const auto missing = reader.manifest().dispatches.at(0).not_captured;
+      const auto address = reinterpret_cast<std::uint64_t>(p) + (300 << 10);
+      if (missing.empty()) return stood_still;
+      // Its own 64 KiB and nothing else.
+      if (missing.size() != 1 || address - missing[0].address >= missing[0].size || missing[0].size != 65536) return 11;
+      return missing[0].reason.find("host thread kept writing") != std::string::npos ? 0 : 12;
+    });
+  }
+  EXPECT_EQ(result, 0);
 }
 
 TEST_F(StandIn, EveryDispatchInAListIsCapturedEvenWhenSubmittedAtOnce) {
