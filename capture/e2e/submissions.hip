@@ -1,5 +1,5 @@
 // Ways to submit kernels beside the plain launch. Prints a checksum of everything that was computed; a captured run must
-// print the same. usage: submissions priority|cu_mask|barriers|graph|graph_again|two_devices|multi_device|null_streams
+// print the same. usage: submissions priority|cu_mask|barriers|graph|graph_again|two_devices|multi_device|cooperative_multi_device|null_streams
 #include <hip/hip_ext.h>
 #include <hip/hip_runtime.h>
 
@@ -111,7 +111,7 @@ void graph(int launches) {
   print("copy", copy);
 }
 
-void two_devices(bool one_call) {
+void two_devices(bool one_call, bool cooperative = false) {
   int count = 0;
   CHECK(hipGetDeviceCount(&count));
   if (count < 2) std::exit(77);
@@ -133,7 +133,8 @@ void two_devices(bool one_call) {
       launches[d].args = arguments[d];
       launches[d].stream = stream[d];
     }
-    CHECK(hipExtLaunchMultiKernelMultiDevice(launches, 2, 0));
+    CHECK(cooperative ? hipLaunchCooperativeKernelMultiDevice(launches, 2, 0)
+                      : hipExtLaunchMultiKernelMultiDevice(launches, 2, 0));
   } else {
     std::vector<std::thread> hosts;
     for (int d = 0; d < 2; ++d)
@@ -178,6 +179,8 @@ int main(int argc, char** argv) {
     two_devices(false);
   } else if (kind == "multi_device") {
     two_devices(true);
+  } else if (kind == "cooperative_multi_device") {
+    two_devices(true, true);
   } else {
     return 2;
   }
