@@ -105,19 +105,4 @@ Environment build_environment(const BuildOptions& options) {
   return changes;
 }
 
-std::string advice_when_nothing_was_recorded(const std::vector<std::string>& command, const fs::path& program_folder) {
-  const std::string program = (program_folder / "kerncap-cc").lexically_normal().string();
-  if (is_cmake(command)) {
-    return "nothing was recorded: either everything was up to date, or the tree was configured without kerncap-cc; "
-           "configure "
-           "it again with -DCMAKE_CXX_COMPILER_LAUNCHER=" +
-           program + " -DCMAKE_HIP_COMPILER_LAUNCHER=" + program +
-           " and rebuild, or take what the tree knows with 'kerncap db import'";
-  }
-  return "nothing was recorded: either everything was up to date, or the build names its compilers by full path; clean "
-         "it and "
-         "build with CC='" +
-         program + " <compiler>' (and CXX likewise), or take what its tree knows with 'kerncap db import'";
-}
-
 }  // namespace kerncap::wrapper

@@ -24,8 +24,4 @@ struct BuildOptions {
 // be.
 Environment build_environment(const BuildOptions& options);
 
-// One sentence for a build that succeeded and recorded nothing: what is likely, and what to do.
-std::string advice_when_nothing_was_recorded(const std::vector<std::string>& command,
-                                             const std::filesystem::path& program_folder);
-
 }  // namespace kerncap::wrapper

@@ -7,12 +7,25 @@
 #include "core/support/log.h"
 #include "core/support/process.h"
 #include "wrapper/masquerade.h"
+#include "wrapper/unrecorded_tree.h"
 
 namespace kerncap::cli {
 namespace {
 
 using support::dump_json;
 using support::ExitCode;
+
+// A tree that was configured without us, or is up to date, tells how its units are compiled: less than a recorded build
+// does, but enough to find kernels and to ask the compiler for the rest.
+std::uint64_t import_what_the_tree_knows(const wrapper::UnrecordedTree& tree, const std::filesystem::path& database) {
+  if (tree.folder.empty()) return 0;
+  try {
+    return compdb::import_build(database, tree.folder).imported;
+  } catch (const support::Error& error) {
+    spdlog::debug("{}", error.what());
+    return 0;
+  }
+}
 
 ExitCode build(const Program& program, const std::string& database_flag) {
   wrapper::BuildOptions options;
@@ -32,10 +45,18 @@ ExitCode build(const Program& program, const std::string& database_flag) {
   const bool recorded = compdb::log_size(options.database) != before;
   // Now, while the objects are still those that were just built: later queries then find code objects even after a
   // rebuild.
-  const compdb::IndexReport index = compdb::refresh_index(options.database);
+  compdb::IndexReport index = compdb::refresh_index(options.database);
+  wrapper::UnrecordedTree tree;
+  std::uint64_t imported = 0;
+  if (!recorded && result.succeeded()) {
+    tree = wrapper::look_at_unrecorded_tree(options.command, options.database, options.program_folder);
+    if (index.records == 0) imported = import_what_the_tree_knows(tree, options.database);
+    if (imported != 0) index = compdb::refresh_index(options.database);
+  }
   if (program.json) {
     print(dump_json(support::Json{{"database", options.database.string()},
                                   {"recorded", recorded},
+                                  {"imported", imported},
                                   {"records", index.records},
                                   {"code_objects", index.code_objects},
                                   {"exit_status", result.exit_status}}));
@@ -43,9 +64,22 @@ ExitCode build(const Program& program, const std::string& database_flag) {
     spdlog::info("{}: {} records, {} code objects", options.database.string(), index.records, index.code_objects);
   }
   if (!result.succeeded()) return static_cast<ExitCode>(result.exit_status);  // the build tool has said why
-  if (!recorded) {
-    const std::string advice = wrapper::advice_when_nothing_was_recorded(options.command, options.program_folder);
-    if (index.records == 0) support::fail(ExitCode::answer_is_no, "{}", advice);
+  if (recorded) return ExitCode::done;
+  const char* const why =
+      tree.goes_past_us ? "its compilers do not go through kerncap-cc" : "everything was up to date";
+  if (imported != 0) {
+    spdlog::warn(
+        "nothing was recorded, because {}; {} commands were taken from the build files of {} instead. To record the "
+        "build itself: {}",
+        why, imported, tree.folder.string(), tree.how_to_record);
+  } else if (index.records == 0) {
+    support::fail(ExitCode::answer_is_no, "nothing was recorded: either everything was up to date, or {}; {}",
+                  "the build names its compilers by full path", tree.how_to_record);
+  } else if (tree.goes_past_us) {
+    spdlog::warn(
+        "nothing was recorded, because {}; 'kerncap db import' takes what changed. To record the build itself: {}", why,
+        tree.how_to_record);
+  } else {
     spdlog::info("nothing new was compiled");
   }
   return ExitCode::done;

@@ -28,6 +28,11 @@ if(KERNCAP_SANITIZE)
   target_compile_options(kerncap_options INTERFACE "-fsanitize=${KERNCAP_SANITIZE}" -fno-omit-frame-pointer)
   target_link_options(kerncap_options INTERFACE "-fsanitize=${KERNCAP_SANITIZE}")
 endif()
+if(KERNCAP_BUILD_FUZZERS)
+  # The fuzzers steer by what the libraries do with an input, not only by what they do themselves.
+  target_compile_options(kerncap_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(kerncap_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # kerncap_library(NAME SOURCES ... [LINK ...] [PRIVATE_LINK ...])
 # A position-independent static library `kerncap_NAME` with the alias `Kerncap::NAME`.

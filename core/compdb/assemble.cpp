@@ -137,7 +137,7 @@ bool is_preprocessing(const Job& job) { return job.tool == Job::Tool::cc1 && has
 // How the jobs of one call hang together: an edge from the job that wrote a file to each later one that names it.
 class JobGraph {
  public:
-  explicit JobGraph(const std::vector<Job>& jobs) : jobs_(jobs), consumers_(jobs.size()), producers_(jobs.size()) {
+  explicit JobGraph(const std::vector<Job>& jobs) : consumers_(jobs.size()), producers_(jobs.size()) {
     std::unordered_map<std::string_view, std::size_t> produced;
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       for (const std::string& argument : jobs[i].argv) connect(produced, i, argument);
@@ -162,7 +162,6 @@ class JobGraph {
     connect(produced, job, text.substr(cut + 1));
   }
 
-  const std::vector<Job>& jobs_;
   std::vector<std::set<std::size_t>> consumers_, producers_;
 };
 

@@ -109,6 +109,22 @@ class CommandLineTest(kerncap_tests.KerncapTestCase):
         result = self.kerncap("build", "--db", self.scratch / "empty-db", "--", "true")
         self.assert_one_sentence(result, NO, "nothing was recorded")
 
+    def test_a_tree_configured_without_the_wrapper_is_imported_and_told_how_to_be_recorded(self):
+        source, tree = self.scratch / "past us", self.scratch / "past us" / "tree"
+        source.mkdir()
+        (source / "a.c").write_text("int a;\n")
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(p C)\nadd_library(l STATIC a.c)\n")
+        subprocess.run(["cmake", "-S", source, "-B", tree, "-G", "Ninja"], check=True, capture_output=True)
+        result = self.kerncap("build", "--json", "--", "cmake", "--build", tree)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertEqual(json.loads(result.out)["imported"], 1)
+        self.assertIn("do not go through kerncap-cc", result.err)
+        command = result.err.split("To record the build itself: ")[1].strip()
+        subprocess.run(["sh", "-ec", command], check=True, capture_output=True)
+        shown = self.kerncap("db", "show", source / "a.c", "--db", tree / ".kerncap")
+        self.assertIn("recorded", shown.out)
+
     def test_a_failing_build_keeps_its_exit_code(self):
         result = self.kerncap("build", "--db", self.scratch / "failing-db", "--", "sh", "-c", "exit 9")
         self.assertEqual(result.code, 9, str(result))
