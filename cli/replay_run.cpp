@@ -11,7 +11,9 @@
 #include "cli/companions.h"
 #include "cli/table.h"
 #include "core/snapshot/reader.h"
+#include "core/support/file.h"
 #include "core/support/process.h"
+#include "replay/report.h"
 
 namespace kerncap::cli {
 namespace {
@@ -100,6 +102,8 @@ void ReplayFlags::add_flags(CLI::App& command) {
   command.add_option("--position", options.dispatch, "Which of the snapshot's dispatches, from 0")->type_name("N");
   command.add_option("--timeout", timeout_seconds, "Seconds after which a dispatch counts as hung (default 60)")
       ->type_name("SECONDS");
+  command.add_option("--html", html, "Also write the verdict as a page to look at: one file that needs nothing else")
+      ->type_name("FILE");
   devices.add_flag(command);
 }
 
@@ -112,7 +116,16 @@ replay::Options ReplayFlags::resolved(const Program& program) const {
   return result;
 }
 
-ExitCode print_verdict(const Program& program, const replay::Verdict& verdict) {
+ExitCode print_verdict(const Program& program, replay::Verdict verdict, const std::string& html, bool all_parts) {
+  if (!html.empty()) {
+    const std::filesystem::path page = require_companion(companions().data / "templates/report.html.mustache");
+    support::write_file_atomically(html, replay::html_report(verdict, page), 0644);
+  }
+  if (!all_parts) {
+    std::erase_if(verdict.parts, [](const replay::Part& part) {
+      return part.statistics.differing == 0 && part.statistics.outside == 0;
+    });
+  }
   std::string text = program.json ? support::dump_json(to_json(verdict)) : to_text(verdict);
   if (text.empty() || text.back() != '\n') text += '\n';
   print(text);

@@ -18,7 +18,7 @@ replay::Verdict run_replay(const Program& program, replay::Options options, cons
 // The flags that replay, validate and bench share.
 struct ReplayFlags {
   replay::Options options;
-  std::string input, code_object;
+  std::string input, code_object, html;
   std::optional<std::uint64_t> timeout_seconds;
   bool captured_inputs_only = false;
   Devices devices;
@@ -29,6 +29,7 @@ struct ReplayFlags {
 };
 
 // Prints and turns the outcome into the exit code.
-support::ExitCode print_verdict(const Program& program, const replay::Verdict& verdict);
+// `html`: a file that gets the verdict as a page, with all arguments; empty: none.
+support::ExitCode print_verdict(const Program& program, replay::Verdict verdict, const std::string& html, bool all_parts);
 
 }  // namespace kerncap::cli

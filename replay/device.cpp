@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/support/error.h"
+#include "replay/gpu_clock.h"
 
 namespace kerncap::replay {
 namespace {
@@ -161,6 +162,14 @@ Device::Device(const snapshot::Manifest& manifest, const snapshot::Dispatch& dis
   check(api.hsa_amd_register_system_event_handler(on_system_event, nullptr), "registering for GPU memory faults");
   check(api.hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP_FREQUENCY, &ticks_per_second_), "asking for the clock rate");
   if (ticks_per_second_ == 0) ticks_per_second_ = 1;
+  std::uint32_t bdf = 0, domain = 0;
+  const auto attribute = [](int number) { return static_cast<hsa_agent_info_t>(number); };
+  if (api.hsa_agent_get_info(dispatch_agent().handle, attribute(HSA_AMD_AGENT_INFO_BDFID), &bdf) ==
+          HSA_STATUS_SUCCESS &&
+      api.hsa_agent_get_info(dispatch_agent().handle, attribute(HSA_AMD_AGENT_INFO_DOMAIN), &domain) ==
+          HSA_STATUS_SUCCESS) {
+    clock_file_ = shader_clock_file(std::filesystem::path("/sys/bus/pci/devices") / pci_name(domain, bdf));
+  }
 }
 
 const DeviceAgent& Device::agent(std::int32_t index) const {
@@ -304,6 +313,7 @@ LaunchResult Device::launch(const Launch& what, std::chrono::milliseconds timeou
     }
     if (left < 1) {
       result.host_ns = std::chrono::duration<double, std::nano>(now - start).count();
+      if (clock_file_) result.clock_hz = read_clock(*clock_file_);
       break;
     }
     if (now - start > timeout) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ struct LaunchResult {
   std::string reason;  // the runtime's words for a queue error
   std::uint64_t fault_address = 0;
   double device_ns = 0, host_ns = 0;
+  std::optional<double> clock_hz;  // the shader clock just after the kernel, where the driver tells it
 };
 
 class Device {
@@ -88,6 +90,7 @@ class Device {
   void* flush_buffer_ = nullptr;
   std::uint64_t flush_bytes_ = 0;
   std::uint32_t flush_value_ = 0;
+  std::optional<std::filesystem::path> clock_file_;
 };
 
 }  // namespace kerncap::replay

@@ -36,10 +36,15 @@ void describe(Verdict& verdict, const WorkerProcess& worker) {
   verdict.agent = worker.ready().agent;
   verdict.notes = worker.ready().notes;
   verdict.arguments = worker.ready().arguments;
+  verdict.restore = Restore{worker.ready().written_bytes, 0, worker.ready().write_ns, 0};
 }
 
 // Takes over what one compared run said; the first run that differs is the one reported.
 void take(Verdict& verdict, const WorkerRun& run) {
+  if (verdict.restore && run.restored_bytes != 0) {
+    verdict.restore->bytes = run.restored_bytes;
+    verdict.restore->ns = run.restore_ns;
+  }
   verdict.device_times.push_back(run.device_ns);
   if (!run.verdict) return;
   ++verdict.runs;
@@ -314,8 +319,8 @@ std::string label_of(const Options& options) {
 }
 
 // One run of `bench`: compared like any other, because a fast wrong kernel is not fast.
-double timed_run(WorkerProcess& worker, const Options& options, const char* extent, const std::string& label,
-                 Verdict& verdict) {
+WorkerRun timed_run(WorkerProcess& worker, const Options& options, const char* extent, const std::string& label,
+                    Verdict& verdict) {
   RunRequest request = request_of(options);
   request.compare = extent;
   request.cold = options.cold;
@@ -335,7 +340,7 @@ double timed_run(WorkerProcess& worker, const Options& options, const char* exte
                                       verdict.first->element, verdict.first->expected, verdict.first->actual)};
     }
   }
-  return run.device_ns;
+  return run;
 }
 
 void bench(const Options& options, WorkerPool& pool, Verdict& verdict) {
@@ -389,7 +394,21 @@ void bench(const Options& options, WorkerPool& pool, Verdict& verdict) {
   if (options.iterations != 0) rule.maximum = std::max<std::uint64_t>(options.iterations / sessions, 1);
   if (options.iterations == 0) rule.maximum /= sessions;
   rule.minimum = std::min(rule.minimum, rule.maximum);
-  const auto measure = [&](int which) { return timed_run(worker_of(which), options, outputs, label(which), verdict); };
+  std::array<std::vector<std::pair<double, double>>, 2> clocks;  // of 0 and 1: time and clock of every run
+  const auto measure = [&](int which) {
+    const WorkerRun run = timed_run(worker_of(which), options, outputs, label(which), verdict);
+    clocks[static_cast<std::size_t>(which)].emplace_back(run.device_ns, run.clock_hz);
+    return run.device_ns;
+  };
+  // Warm-up runs come first in each session; what is left belongs to the samples.
+  const auto take_clocks = [&](int which, std::size_t samples, std::vector<double>& to) {
+    auto& from = clocks[static_cast<std::size_t>(which)];
+    from.erase(from.begin(), from.end() - static_cast<std::ptrdiff_t>(std::min(samples, from.size())));
+    for (const auto& [time, clock] : from) {
+      if (clock > 0) to.push_back(clock);
+    }
+    from.clear();
+  };
   Series series;
   for (unsigned session = 0; session < sessions; ++session) {
     if (session != 0) {
@@ -408,6 +427,8 @@ void bench(const Options& options, WorkerPool& pool, Verdict& verdict) {
     series.first.insert(series.first.end(), part.first.begin(), part.first.end());
     series.second.insert(series.second.end(), part.second.begin(), part.second.end());
     series.stopped_because = part.stopped_because;
+    take_clocks(0, part.first.size(), result.first.clocks);
+    if (paired) take_clocks(1, part.second.size(), subject_timing.clocks);
     rule.minimum = rule.maximum = part.first.size();
     if (session == 0) rule.seconds *= session_patience;  // equal length matters more than the time
   }

@@ -10,6 +10,7 @@ set(KERNCAP_REPLAY_JUDGE_SOURCES
   replay/code_image.cpp
   replay/compare.cpp
   replay/element_type.cpp
+  replay/gpu_clock.cpp
   replay/judge.cpp
   replay/kernarg.cpp
   replay/options.cpp
@@ -55,6 +56,7 @@ set(KERNCAP_REPLAY_HEADERS
   replay/device.h
   replay/element_type.h
   replay/expected.h
+  replay/gpu_clock.h
   replay/hsa_api.h
   replay/interruption.h
   replay/judge.h

@@ -107,16 +107,19 @@ Interval interval_from(const Json& j) {
 }
 
 Json to_json(const Timing& t) {
-  return {{"label", t.label},
-          {"median_ns", to_json(t.median)},
-          {"samples_ns", t.samples},
-          {"outliers", outliers(t.samples)},
-          {"results_checked", t.results_checked}};
+  Json j{{"label", t.label},
+         {"median_ns", to_json(t.median)},
+         {"samples_ns", t.samples},
+         {"outliers", outliers(t.samples)},
+         {"results_checked", t.results_checked}};
+  if (!t.clocks.empty()) j["clock_hz"] = t.clocks;
+  return j;
 }
 
 Timing timing_from(const Json& j) {
   return {j.at("label").get<std::string>(), j.at("samples_ns").get<std::vector<double>>(),
-          interval_from(j.at("median_ns")), j.at("results_checked").get<bool>()};
+          interval_from(j.at("median_ns")), j.at("results_checked").get<bool>(),
+          j.value("clock_hz", std::vector<double>{})};
 }
 
 Json to_json(const BenchResult& b) {
@@ -206,6 +209,12 @@ Json to_json(const Verdict& v) {
       j["arguments"].push_back(std::move(row));
     }
   }
+  if (v.restore) {
+    j["restore"] = {{"all_bytes", v.restore->all_bytes},
+                    {"all_ns", v.restore->all_ns},
+                    {"bytes", v.restore->bytes},
+                    {"ns", v.restore->ns}};
+  }
   j["notes"] = v.notes;
   j["device_times_ns"] = v.device_times;
   if (v.bench) j["bench"] = to_json(*v.bench);
@@ -265,6 +274,11 @@ Verdict verdict_from_json(const Json& document) {
                            s.at("reason").get<std::string>()});
     }
     if (document.contains("arguments")) v.arguments = arguments_from_json(document.at("arguments"));
+    if (document.contains("restore")) {
+      const Json& r = document.at("restore");
+      v.restore = Restore{r.at("all_bytes").get<std::uint64_t>(), r.at("bytes").get<std::uint64_t>(),
+                          number_from(r.at("all_ns")), number_from(r.at("ns"))};
+    }
     v.notes = document.at("notes").get<std::vector<std::string>>();
     v.device_times = document.at("device_times_ns").get<std::vector<double>>();
     if (document.contains("bench")) v.bench = bench_from(document.at("bench"));
@@ -272,6 +286,22 @@ Verdict verdict_from_json(const Json& document) {
   } catch (const Json::exception& error) {
     support::fail(support::ExitCode::bad_input, "{} is malformed: {}", what, error.what());
   }
+}
+
+std::string outlier_text(const Timing& t) {
+  const std::vector<std::size_t> far = outliers(t.samples);
+  if (far.empty()) return {};
+  std::string text = fmt::format("{} of {} samples {} far above the others", far.size(), t.samples.size(),
+                                 far.size() == 1 ? "is" : "are");
+  if (far.front() == 0) text += "; the first of them is the first sample (caches, clocks that rise)";
+  if (t.clocks.size() != t.samples.size()) return text + "; the system tells no clock that could explain them";
+  std::vector<double> sorted = t.clocks;
+  std::sort(sorted.begin(), sorted.end());
+  constexpr double clearly = 0.97;
+  const double usual = sorted[sorted.size() / 2];
+  const auto slow = std::count_if(far.begin(), far.end(), [&](std::size_t i) { return t.clocks[i] < clearly * usual; });
+  if (slow == 0) return text + "; the clock was as usual in them: other work on the GPU or the machine";
+  return text + fmt::format("; the clock was below {:.2f} GHz in {} of them", usual * clearly / 1e9, slow);
 }
 
 std::string to_text(const Verdict& v) {
@@ -308,6 +338,15 @@ std::string to_text(const Verdict& v) {
     line("{} caches, {} clock, {} samples ({})", b.caches, b.clock, b.first.samples.size(), b.stopped_because);
     line("{:<12} {}", b.first.label, interval_text(b.first.median));
     if (b.second) line("{:<12} {}", b.second->label, interval_text(b.second->median));
+    for (const Timing* timing : {&b.first, b.second ? &*b.second : nullptr}) {
+      if (timing == nullptr) continue;
+      if (!timing->clocks.empty()) {
+        const auto [low, high] = std::minmax_element(timing->clocks.begin(), timing->clocks.end());
+        line("{:<12} clock between {:.2f} and {:.2f} GHz", timing->label, *low / 1e9, *high / 1e9);
+      }
+      if (const std::string outliers_said = outlier_text(*timing); !outliers_said.empty())
+        line("{:<12} {}", timing->label, outliers_said);
+    }
     if (b.comparison) {
       line("{} against {}: {} (ratio {:.4f} [{:.4f}, {:.4f}])", b.second->label, b.first.label,
            to_string(b.comparison->answer), b.comparison->ratio.value, b.comparison->ratio.low,

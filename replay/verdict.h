@@ -52,6 +52,12 @@ struct Skipped {
   std::string reason;
 };
 
+// What putting memory back took: all of it when the process began, and the dirty part of it before its last run.
+struct Restore {
+  std::uint64_t all_bytes = 0, bytes = 0;
+  double all_ns = 0, ns = 0;
+};
+
 // One parameter of the kernel and what it was given.
 struct KernelArgument {
   int index = 0;
@@ -61,12 +67,18 @@ struct KernelArgument {
   std::optional<std::uint64_t> pointer;  // into captured memory
 };
 
+// What is known of samples far above the others, in words; empty when there are none. They stay in: a median does not
+// mind them.
+struct Timing;
+std::string outlier_text(const Timing& timing);
+
 // One answer of `bench`: times in nanoseconds.
 struct Timing {
   std::string label;            // "original", the code object's file name, ...
   std::vector<double> samples;  // in the order measured
   Interval median;              // of the samples
   bool results_checked = true;  // every timed run's result was compared
+  std::vector<double> clocks;   // Hz, one a sample; empty where the system does not tell
 };
 
 struct BenchResult {
@@ -92,6 +104,7 @@ struct Verdict {
   std::vector<Skipped> skipped;    // captured memory that was NOT compared, and why
   std::vector<std::string> notes;  // substitutions and other things that a careful reader must know
   std::vector<KernelArgument> arguments;
+  std::optional<Restore> restore;
   std::vector<double> device_times;  // ns, one a run
   std::optional<BenchResult> bench;
 };

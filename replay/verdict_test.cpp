@@ -38,8 +38,8 @@ Verdict example() {
   v.device_times = {1000.5};
   BenchResult bench;
   bench.caches = "cold";
-  bench.first = {"captured", {10, 11}, {10.5, 10, 11, 0.5}, true};
-  bench.second = Timing{"x.hsaco", {9, 9}, {9, 9, 9, 0.5}, true};
+  bench.first = {"captured", {10, 11}, {10.5, 10, 11, 0.5}, true, {}};
+  bench.second = Timing{"x.hsaco", {9, 9}, {9, 9, 9, 0.5}, true, {}};
   bench.comparison = Comparison{Answer::cannot_tell, {0.9, 0.8, 1.0, 0.5}, 0.01};
   bench.stopped_because = "the time is up";
   v.bench = bench;

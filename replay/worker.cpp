@@ -468,6 +468,7 @@ bool Session::run(const Json& command) {
               {"host_ns", result.host_ns},
               {"restored_bytes", restored_bytes_},
               {"restore_ns", restore_ns_}};
+  if (result.clock_hz) answer["clock_hz"] = *result.clock_hz;
   if (extent == "record") {
     phase("recording the outcome");
     state_->write_outcome();

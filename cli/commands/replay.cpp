@@ -7,7 +7,9 @@ namespace {
 
 void finish(Program& program, CLI::App& command, const std::shared_ptr<ReplayFlags>& flags) {
   program.run_with(command, [&program, flags] {
-    return print_verdict(program, run_replay(program, flags->resolved(program), flags->devices));
+    replay::Options options = flags->resolved(program);
+    options.all_parts = options.all_parts || !flags->html.empty();
+    return print_verdict(program, run_replay(program, options, flags->devices), flags->html, flags->options.all_parts);
   });
 }
 

@@ -19,6 +19,8 @@ VALID, NO, USAGE, ENVIRONMENT, BAD_INPUT = range(5)
 CANDIDATES = {
     "captured": ("fresh", VALID, r"^valid"),
     "same_work": ("fresh", VALID, r"^valid"),
+    "loops_400": ("fresh", VALID, r"^valid"),
+    "loops_414": ("fresh", VALID, r"^valid"),
     "other_layout": ("fresh", VALID, r"^valid"),
     "one_ulp": ("fresh", NO, r"argument 2, element 0: expected 1, got 1\.0000001"),
     "launches_nothing": ("fresh", NO, r"argument 1, element 0: expected 1, got -1"),

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -163,6 +163,41 @@ class Session(unittest.TestCase):
         self.assertRegex(result.stdout, r"same_work\.hip +(faster|slower|same) ")
         self.assertRegex(result.stdout, r"samples_only\.hip +wrong .*element 3")
         self.assertRegex(result.stdout, r"broken\.hip +does not compile .*error")
+
+    def page(self, code, *arguments):
+        path = self.folder / "report.html"
+        result = subprocess.run([self.prefix / "bin/kerncap", *map(str, arguments), "--softgpu=gfx90a", "--html", path],
+                                env=self.environment, capture_output=True, text=True, timeout=200)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        text = path.read_text()
+        tree = xml.etree.ElementTree.fromstring(text.split("\n", 1)[1])  # without the doctype
+        names = {element.get("id"): element for element in tree.iter() if element.get("id")}
+        self.assertEqual([e.tag for e in tree.iter() if e.tag.endswith(("script", "link", "img", "iframe"))], [])
+        return path, names
+
+    def test_the_report_is_a_whole_page(self):
+        def cells(table):
+            return ["".join(cell.itertext()) for cell in table.iter() if cell.tag.endswith("}td")]
+
+        path, names = self.page(NO, "validate", self.project, "--code-object", self.hsaco("samples_only"))
+        self.assertIn("argument 1, element 3", "".join(names["verdict"].itertext()))
+        self.assertIn("argument 1", cells(names["differences"]))
+        self.assertIn("5000", cells(names["arguments"]))
+        path, names = self.page(VALID, "bench", self.project, "--code-object", self.hsaco("same_work"), "--vs", "captured", "-n", 20)
+        circles = [e for e in names["timing"].iter() if e.tag.endswith("}circle")]
+        self.assertEqual(len(circles), 40)
+        for circle in circles:
+            self.assertTrue(70 <= float(circle.get("cx")) <= 780 and 20 <= float(circle.get("cy")) <= 280, circle.attrib)
+        browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        if browser is None:
+            self.skipTest("no Chromium here: the page was parsed, but not seen by a browser")
+        shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder / 'browser'}",
+                                "--enable-logging=stderr", "--dump-dom", f"file://{path}"], capture_output=True, text=True, timeout=120,
+                               env=self.environment)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn('id="comparison"', shown.stdout)
+        self.assertEqual(shown.stdout.count("<circle"), 40)
+        self.assertNotIn("CONSOLE", shown.stderr)  # neither errors nor refused resources
 
     def watch(self, project, *options):
         self.lines = []
