@@ -69,7 +69,8 @@ AssemblyText parse_assembly(std::string_view text) {
       if (part.empty()) continue;
       const auto colon = part.find(':');
       const bool is_register = part.find('[') < colon;  // s[0:3], not offset:4
-      if (first && (colon == std::string_view::npos || is_register)) {
+      const bool is_word = part == "gds";               // the only one that may stand without any operand before it
+      if (first && !is_word && (colon == std::string_view::npos || is_register)) {
         result.operands.emplace_back(part);
       } else {
         result.modifiers.emplace_back(part.substr(0, colon),

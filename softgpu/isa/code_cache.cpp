@@ -1,8 +1,11 @@
 #include "softgpu/isa/code_cache.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <set>
 
+#include "softgpu/isa/assembly_text.h"
 #include "softgpu/isa/decode.h"
 
 namespace kerncap::softgpu::isa {
@@ -19,6 +22,22 @@ const Operation* cross_page(Wave& w, const Operation* op) {
 }
 
 namespace {
+
+// KERNCAP_SOFTGPU_EXECUTED names a file that gets each executed mnemonic once: what softgpu_isa_coverage counts as
+// executed by a program. Instructions are decoded when they are first executed.
+void note_executed(const std::string& processor, const std::string& text) {
+  static const char* const path = std::getenv("KERNCAP_SOFTGPU_EXECUTED");
+  if (path == nullptr) return;
+  static std::mutex mutex;
+  static auto* known = new std::set<std::string>;
+  const std::scoped_lock lock(mutex);
+  const std::string line = processor + " " + parse_assembly(text).mnemonic + "\n";
+  if (!known->insert(line).second) return;
+  if (std::FILE* file = std::fopen(path, "a")) {
+    std::fputs(line.c_str(), file);
+    std::fclose(file);
+  }
+}
 
 const Operation* not_decodable(Wave& w, const Operation* op) {
   return w.fail(op, DispatchStatus::illegal_instruction, w.code->problem(w.code->address_of(op)));
@@ -151,6 +170,7 @@ void CodeCache::decode(Operation& slot, u64 program_counter) {
     if (decoded.problem.empty()) {
       execute = decoded.execute;
       fill(slot, decoded);
+      note_executed(target_.processor, text.text);
     }
   }
   slot.execute.store(execute, std::memory_order_release);

@@ -209,6 +209,41 @@ TEST_P(CompiledKernels, grid_barrier_ends_although_early_workgroups_spin) {
   }
 }
 
+TEST_P(CompiledKernels, global_wave_sync_outlives_a_dispatch) {
+  const int groups = 20, rounds = 5;
+  const auto values_at = gpu.allocate(4 * groups), wrong_at = gpu.allocate(4);
+  expect_done("sync_init", TestGpu::Launch{{64, 1, 1}, {64, 1, 1}, {}}.add(groups));
+  for (const unsigned threads : {1u, 2u}) {
+    TestGpu::Launch launch{{64 * groups, 1, 1}, {64, 1, 1}, {}};
+    launch.threads = threads;
+    expect_done("sync_exchange", launch.add(values_at).add(wrong_at).add(rounds));
+    EXPECT_EQ(*gpu.host<int>(wrong_at), 0);
+  }
+}
+
+TEST_P(CompiledKernels, counters_are_those_of_the_kernel) {
+  const int n = 1024;
+  std::vector<float> a(n, 1.0f), b(n, 2.0f);
+  const auto a_at = gpu.upload(a), b_at = gpu.upload(b), c_at = gpu.allocate(4 * n);
+  expect_done("vector_add", TestGpu::Launch{{1024, 1, 1}, {256, 1, 1}, {}}.add(a_at).add(b_at).add(c_at).add(n));
+  const DispatchCounters& counters = gpu.counters();
+  EXPECT_EQ(counters.workgroups, 4u);
+  const bool wave64 = std::string(GetParam().processor).starts_with("gfx9");
+  EXPECT_EQ(counters.waves, wave64 ? 16u : 32u);
+  EXPECT_EQ(counters.wave_instructions,
+            counters.valu + counters.salu + counters.vmem + counters.smem + counters.lds + counters.branches);
+  EXPECT_EQ(counters.matrix, 0u);
+  if (std::string(GetParam().level) == "O0") return;  // its stack is memory too
+  const auto& global = counters.memory[static_cast<unsigned>(Traffic::global)];
+  EXPECT_EQ(global.bytes_read, 8u * n);
+  EXPECT_EQ(global.bytes_written, 4u * n);
+  EXPECT_EQ(counters.vmem, 3 * counters.waves);
+  EXPECT_EQ(counters.partial_valu, 0u);
+  expect_done("vector_add", TestGpu::Launch{{64, 1, 1}, {64, 1, 1}, {}}.add(a_at).add(b_at).add(c_at).add(10));
+  EXPECT_EQ(gpu.counters().memory[static_cast<unsigned>(Traffic::global)].bytes_read, 80u);
+  EXPECT_GT(gpu.counters().partial_valu + (wave64 ? 0u : 1u), 0u);
+}
+
 TEST_P(CompiledKernels, store_outside_of_an_allocation_is_a_memory_fault) {
   const auto out_at = gpu.allocate(4096 * 2);
   const DispatchError error = gpu.run("bad_store", TestGpu::Launch{{64, 1, 1}, {64, 1, 1}, {}}.add(out_at));

@@ -25,6 +25,28 @@ void LLVMInitializeAMDGPUDisassembler(void);
 }
 
 namespace kerncap::softgpu::isa {
+namespace {
+
+// LLVM 19 knows RDNA3's 16-bit registers for a few instructions only. Of others it prints the upper half of v2 as
+// "v130/*Invalid register, operand has 'VS_32_Lo128' register class*/".
+std::string upper_halves(std::string text) {
+  constexpr std::string_view mark = "/*Invalid register", end_mark = "*/";
+  constexpr unsigned first_upper = 128;
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
+    const auto end = text.find(end_mark, at);
+    auto digits = at;
+    while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+    if (end == std::string::npos || digits == at || digits == 0 || text[digits - 1] != 'v' ||
+        text.find("Lo128", at) > end)
+      break;
+    const unsigned number = static_cast<unsigned>(std::stoul(text.substr(digits, at - digits)));
+    if (number < first_upper) break;
+    text.replace(digits, end + end_mark.size() - digits, std::to_string(number - first_upper) + ".h");
+  }
+  return text;
+}
+
+}  // namespace
 
 // Not the C interface (llvm-c/Disassembler.h): it takes an encoding with unusual but ignored bits
 // (MCDisassembler::SoftFail) for no instruction. Hand-written kernels have such: for LLVM 21 a VOP3 v_cmpx of GFX9, in
@@ -98,7 +120,7 @@ Disassembler::Result Disassembler::decode(std::span<const std::uint8_t> code, st
   for (const std::string_view mark : {"//", ";"})
     if (const auto at = view.find(mark); at != std::string_view::npos) view = view.substr(0, at);
   while (!view.empty() && (view.back() == '\t' || view.back() == ' ')) view.remove_suffix(1);
-  result.text = view;
+  result.text = upper_halves(std::string(view));
   return result;
 }
 

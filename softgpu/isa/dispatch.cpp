@@ -198,13 +198,14 @@ void Pool::give(std::unique_ptr<Wave> wave) {
 }
 Pool::~Pool() = default;
 
-RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool,
+RunningDispatch::RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool, DeviceState& device,
                                  std::atomic<unsigned>& active)
     : active_(active) {
   ++active_;
   state_.request = request;
   state_.target = &target;
   state_.pool = &pool;
+  state_.device = &device;
   state_.random.seed(request.seed);
   if (request.seed != 0) state_.wanted_resident = 2 + state_.random() % 15;  // workgroups overlap from the start
   const auto& packet = request.packet;
@@ -396,7 +397,7 @@ u64 RunningDispatch::run_slice(Workgroup& group, Engine& engine, u64 budget) {
     if (!progress) {  // everyone sleeps: let another workgroup run
       group.polls = true;
       group.blocked = std::ranges::all_of(group.waves, [](const auto& wave) {
-        return wave->state == WaveState::barrier || wave->state == WaveState::done;
+        return wave->in_global_sync || wave->state == WaveState::barrier || wave->state == WaveState::done;
       });
       return used;
     }
@@ -413,6 +414,7 @@ DispatchStatus RunningDispatch::advance(std::uint64_t instructions) noexcept {
     auto engine = state_.pool->take_engine();
     engine->attach(state_.request.memory, state_.request.host);
     engine->counters = {};
+    engine->count_details = state_.request.count_details;
     u64 used = 0;
     bool idle = false;
     while (used < instructions && !is_terminal(state_.status.load())) {
@@ -440,6 +442,14 @@ DispatchStatus RunningDispatch::advance(std::uint64_t instructions) noexcept {
       sum.branches += more.branches;
       sum.bytes_read += more.bytes_read;
       sum.bytes_written += more.bytes_written;
+      sum.matrix += more.matrix;
+      sum.partial_valu += more.partial_valu;
+      sum.inactive_lanes += more.inactive_lanes;
+      sum.lds_bank_conflicts += more.lds_bank_conflicts;
+      for (std::size_t k = 0; k < traffic_kinds; ++k) {
+        sum.memory[k].bytes_read += more.memory[k].bytes_read;
+        sum.memory[k].bytes_written += more.memory[k].bytes_written;
+      }
       sum.salu = sum.wave_instructions - sum.valu - sum.vmem - sum.smem - sum.lds - sum.branches;
     }
     state_.pool->give(std::move(engine));

@@ -27,6 +27,22 @@ class Pool {
   std::vector<std::unique_ptr<Wave>> waves_;
 };
 
+// A barrier or semaphore of global wave sync.
+struct GlobalSync {
+  i32 counter = 0;
+  u32 waiting = 0;
+  bool flag = false;
+};
+
+// What outlives a dispatch.
+struct DeviceState {
+  static constexpr unsigned sync_resources = 64;
+  static constexpr std::size_t gds_bytes = 65536;
+  std::mutex mutex;
+  std::array<GlobalSync, sync_resources> sync{};
+  std::vector<std::byte> gds;  // global data share, made with its first use
+};
+
 // How long the resident workgroups have done nothing but wait: for other workgroups, queues or the host, or for ever.
 struct Waiting {
   u64 polling_slices = 0, blocked_slices = 0;  // in a row, without one that computes or ends
@@ -36,6 +52,7 @@ struct Waiting {
 
 struct DispatchState {
   DispatchRequest request;
+  DeviceState* device = nullptr;
   KernelInfo kernel;
   CodeCache* code = nullptr;
   const Target* target = nullptr;
@@ -63,7 +80,8 @@ std::unique_ptr<Workgroup> make_workgroup(DispatchState& state, u64 number);
 class RunningDispatch final : public Dispatch {
  public:
   // `active` counts the dispatches that exist.
-  RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool, std::atomic<unsigned>& active);
+  RunningDispatch(const DispatchRequest& request, const Target& target, Pool& pool, DeviceState& device,
+                  std::atomic<unsigned>& active);
   ~RunningDispatch() override;
   // Before the first advance(): the code cache, and a refusal of the packet if there is one.
   void set_code(CodeCache* code) { state_.code = code; }

@@ -1,5 +1,8 @@
 // LDS instructions. Addresses are bytes; what lies past the workgroup's allocation reads as zero and is not written.
+#include <algorithm>
+
 #include "softgpu/isa/atomics.h"
+#include "softgpu/isa/dispatch.h"
 #include "softgpu/isa/vmem.h"
 
 namespace kerncap::softgpu::isa {
@@ -23,10 +26,50 @@ void store_lds(Wave& w, u64 offset, T value) {
   if (std::byte* to = lds_pointer(w, offset, sizeof(T))) std::memcpy(to, &value, sizeof(T));
 }
 
+// LDS has 32 banks of four bytes. A pass serves as many lanes as make 32 dwords; lanes that want different dwords of
+// one bank need further passes.
+void count_conflicts(Wave& w, const u32* address, u32 offset, unsigned dwords) {
+  constexpr unsigned banks = 32;
+  const unsigned lanes_at_once = banks / std::bit_ceil(dwords);
+  const u64 exec = w.exec();
+  for (unsigned first = 0; first < w.lanes; first += lanes_at_once) {
+    std::array<std::array<u32, banks>, banks> wanted;
+    std::array<unsigned, banks> count{};
+    for (unsigned i = first; i < first + lanes_at_once; ++i) {
+      if (!(exec >> i & 1)) continue;
+      for (unsigned d = 0; d < dwords; ++d) {
+        const u32 dword = (address[i] + offset) / 4 + d, bank = dword % banks;
+        auto& list = wanted[bank];
+        if (std::find(list.begin(), list.begin() + count[bank], dword) == list.begin() + count[bank])
+          list[count[bank]++] = dword;
+      }
+    }
+    const unsigned passes = *std::max_element(count.begin(), count.end());
+    if (passes > 1) w.engine->counters.lds_bank_conflicts += passes - 1;
+  }
+}
+// Counts an instruction; `bytes` are those of a lane.
+void count_lds(Wave& w, const u32* address, u32 offset, unsigned bytes, bool reads, bool writes) {
+  DispatchCounters& counters = w.engine->counters;
+  ++counters.lds;
+  MemoryTraffic& traffic = counters.memory[static_cast<unsigned>(Traffic::lds)];
+  const u64 moved = static_cast<u64>(std::popcount(w.exec())) * bytes;
+  if (reads) traffic.bytes_read += moved;
+  if (writes) traffic.bytes_written += moved;
+  if (w.engine->count_details && address != nullptr) [[unlikely]]
+    count_conflicts(w, address, offset, (bytes + 3) / 4);
+}
+
+void count_lds_pair(Wave& w, const u32* address, u64 first, u64 second, unsigned bytes, bool reads, bool writes) {
+  count_lds(w, address, static_cast<u32>(first), bytes, reads, writes);
+  --w.engine->counters.lds;  // one instruction, two accesses
+  count_lds(w, address, static_cast<u32>(second), bytes, reads, writes);
+}
+
 template <unsigned dwords>
 const Operation* read(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32* address = rows_of(w, op, 0);
+  count_lds(w, address, op->immediate, 4 * dwords, true, false);
   u32* result = w.row(op->destination.index);
   for_lanes(w.exec(), [&](unsigned i) {
     const auto value = load_lds<std::array<u32, dwords>>(w, u64{address[i]} + op->immediate);
@@ -36,8 +79,8 @@ const Operation* read(Wave& w, const Operation* op) {
 }
 template <unsigned dwords>
 const Operation* write(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32 *address = rows_of(w, op, 0), *data = rows_of(w, op, 1);
+  count_lds(w, address, op->immediate, 4 * dwords, false, true);
   for_lanes(w.exec(), [&](unsigned i) {
     std::array<u32, dwords> value;
     for (unsigned d = 0; d < dwords; ++d) value[d] = data[d * row_lanes + i];
@@ -49,10 +92,10 @@ const Operation* write(Wave& w, const Operation* op) {
 // Two elements at offset0 and offset1, counted in elements (times 64 for the st64 forms).
 template <unsigned dwords, unsigned stride>
 const Operation* read2(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32* address = rows_of(w, op, 0);
   u32* result = w.row(op->destination.index);
   const u32 first = (op->immediate & 0xff) * dwords * 4 * stride, second = (op->immediate >> 8) * dwords * 4 * stride;
+  count_lds_pair(w, address, first, second, 4 * dwords, true, false);
   for_lanes(w.exec(), [&](unsigned i) {
     const u64 base = address[i];
     const auto a = load_lds<std::array<u32, dwords>>(w, base + first),
@@ -66,9 +109,9 @@ const Operation* read2(Wave& w, const Operation* op) {
 }
 template <unsigned dwords, unsigned stride>
 const Operation* write2(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32 *address = rows_of(w, op, 0), *data0 = rows_of(w, op, 1), *data1 = rows_of(w, op, 2);
   const u32 first = (op->immediate & 0xff) * dwords * 4 * stride, second = (op->immediate >> 8) * dwords * 4 * stride;
+  count_lds_pair(w, address, first, second, 4 * dwords, false, true);
   for_lanes(w.exec(), [&](unsigned i) {
     std::array<u32, dwords> a, b;
     for (unsigned d = 0; d < dwords; ++d) {
@@ -84,8 +127,8 @@ const Operation* write2(Wave& w, const Operation* op) {
 enum class Half { whole, low, high };
 template <class T, Half half>
 const Operation* read_narrow(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32* address = rows_of(w, op, 0);
+  count_lds(w, address, op->immediate, sizeof(T), true, false);
   u32* result = w.row(op->destination.index);
   for_lanes(w.exec(), [&](unsigned i) {
     const u32 value = static_cast<u32>(static_cast<i32>(load_lds<T>(w, u64{address[i]} + op->immediate)));
@@ -100,8 +143,8 @@ const Operation* read_narrow(Wave& w, const Operation* op) {
 }
 template <class T, unsigned shift>
 const Operation* write_narrow(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32 *address = rows_of(w, op, 0), *data = rows_of(w, op, 1);
+  count_lds(w, address, op->immediate, sizeof(T), false, true);
   for_lanes(w.exec(),
             [&](unsigned i) { store_lds(w, u64{address[i]} + op->immediate, static_cast<T>(data[i] >> shift)); });
   return following(op);
@@ -128,8 +171,8 @@ void put_lane(u32* rows, unsigned i, T value) {
 // One thread runs all the waves of a workgroup, so LDS needs no host atomics.
 template <class T, bool returns, auto F>
 const Operation* atomic(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32 *address = rows_of(w, op, 0), *data = rows_of(w, op, 1);
+  count_lds(w, address, op->immediate, sizeof(T), true, true);
   u32* result = returns ? w.row(op->destination.index) : nullptr;
   for_lanes(w.exec(), [&](unsigned i) {
     const u64 at = u64{address[i]} + op->immediate;
@@ -142,8 +185,8 @@ const Operation* atomic(Wave& w, const Operation* op) {
 // Three operands: address, first data, second data.
 template <class T, bool returns, auto F>
 const Operation* atomic2(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32 *address = rows_of(w, op, 0), *data0 = rows_of(w, op, 1), *data1 = rows_of(w, op, 2);
+  count_lds(w, address, op->immediate, sizeof(T), true, true);
   u32* result = returns ? w.row(op->destination.index) : nullptr;
   for_lanes(w.exec(), [&](unsigned i) {
     const u64 at = u64{address[i]} + op->immediate;
@@ -156,10 +199,10 @@ const Operation* atomic2(Wave& w, const Operation* op) {
 // Exchanges of two elements: the destination gets both old values.
 template <class T, unsigned stride>
 const Operation* exchange2(Wave& w, const Operation* op) {
-  ++w.engine->counters.lds;
   const u32 *address = rows_of(w, op, 0), *data0 = rows_of(w, op, 1), *data1 = rows_of(w, op, 2);
   u32* result = w.row(op->destination.index);
   const u64 first = (op->immediate & 0xff) * sizeof(T) * stride, second = (op->immediate >> 8) * sizeof(T) * stride;
+  count_lds_pair(w, address, first, second, sizeof(T), true, true);
   for_lanes(w.exec(), [&](unsigned i) {
     const T a = lane_value<T>(data0, i), b = lane_value<T>(data1, i);
     const u64 base = address[i];
@@ -172,6 +215,25 @@ const Operation* exchange2(Wave& w, const Operation* op) {
   return following(op);
 }
 
+// GFX11's and others' conditional exchange: each half of the 64 bits is written where its top bit is set, without it.
+const Operation* conditional_exchange(Wave& w, const Operation* op) {
+  const u32 *address = rows_of(w, op, 0), *data = rows_of(w, op, 1);
+  count_lds(w, address, op->immediate, 8, true, true);
+  u32* result = w.row(op->destination.index);
+  for_lanes(w.exec(), [&](unsigned i) {
+    const u64 at = (u64{address[i]} + op->immediate) & ~u64{7};
+    for (unsigned half = 0; half < 2; ++half) {
+      const u32 value = data[half * row_lanes + i], old = load_lds<u32>(w, at + 4 * half);
+      if (value >> 31) store_lds<u32>(w, at + 4 * half, value & 0x7fffffffu);
+      result[half * row_lanes + i] = old;
+    }
+  });
+  return following(op);
+}
+
+// RDNA's wave64 exchanges lanes within each half of the wave.
+unsigned exchange_lanes(const Wave& w) { return w.target->major >= 10 ? 32u : w.lanes; }
+
 // Lane exchanges through the LDS crossbar; inactive source lanes give 0.
 const Operation* backward_permute(Wave& w, const Operation* op) {
   ++w.engine->counters.lds;
@@ -181,8 +243,9 @@ const Operation* backward_permute(Wave& w, const Operation* op) {
   u32* result = w.row(op->destination.index);
   const u64 exec = w.exec();
   alignas(64) u32 chosen[row_lanes] = {};
+  const unsigned together = exchange_lanes(w);
   for_lanes(exec, [&](unsigned i) {
-    const u32 from = (address[i] + op->immediate) / 4 % w.lanes;
+    const u32 from = (i & ~(together - 1)) | (address[i] + op->immediate) / 4 % together;
     chosen[i] = exec >> from & 1 ? copy[from] : 0;
   });
   blend(w, result, chosen, 1, exec);
@@ -193,24 +256,31 @@ const Operation* permute(Wave& w, const Operation* op) {
   const u32 *address = rows_of(w, op, 0), *data = rows_of(w, op, 1);
   alignas(64) u32 received[row_lanes] = {};
   const u64 exec = w.exec();
-  for_lanes(exec, [&](unsigned i) { received[(address[i] + op->immediate) / 4 % w.lanes] = data[i]; });
+  const unsigned together = exchange_lanes(w);
+  for_lanes(exec, [&](unsigned i) {
+    received[(i & ~(together - 1)) | (address[i] + op->immediate) / 4 % together] = data[i];
+  });
   blend(w, w.row(op->destination.index), received, 1, exec);
   return following(op);
 }
-// The offset's encodings: bit 15 quad permutation; 0xc000 rotation; else and, or, xor masks of 5 bits within 32 lanes.
+// The offset's encodings: 0xe000 the order of a fast Fourier transform (bits reversed above the mask), 0xc000 rotation,
+// bit 15 quad permutation; else and, or, xor masks of 5 bits within 32 lanes.
 const Operation* swizzle(Wave& w, const Operation* op) {
   ++w.engine->counters.lds;
   const u32* data = rows_of(w, op, 0);
   const u32 mode = op->immediate;
-  if (mode >= 0xe000u)
-    return w.fail(op, DispatchStatus::illegal_instruction, "the FFT mode of ds_swizzle_b32 is not supported");
   alignas(64) u32 copy[row_lanes], chosen[row_lanes] = {};
   std::memcpy(copy, data, sizeof copy);
   const u64 exec = w.exec();
   for (unsigned i = 0; i < w.lanes; ++i) {
     const unsigned in_group = i & 31;
     unsigned from;
-    if (mode >= 0xc000u) {
+    if (mode >= 0xe000u) {
+      const unsigned mask = mode & 31;
+      unsigned reversed = 0;
+      for (unsigned bit = 0; bit < 5; ++bit) reversed |= (in_group >> bit & 1) << (4 - bit);
+      from = (i & 32) | reversed >> std::popcount(mask) | (in_group & mask);
+    } else if (mode >= 0xc000u) {
       const unsigned keep = mode & 31, count = mode >> 5 & 31,
                      moved = mode & 0x400 ? in_group - count : in_group + count;
       from = (i & 32) | (in_group & keep) | (moved & ~keep & 31);
@@ -238,6 +308,7 @@ const Operation* count_lanes(Wave& w, const Operation* op) {
 }
 // The lane's number times 4 is added to the offset and m0's low half.
 const Operation* read_lane_address(Wave& w, const Operation* op) {
+  count_lds(w, nullptr, 0, 4, true, false);
   u32* result = w.row(op->destination.index);
   for_lanes(w.exec(),
             [&](unsigned i) { result[i] = load_lds<u32>(w, u64{op->immediate} + (w.s[reg_m0] & 0xffff) + 4 * i); });
@@ -245,6 +316,7 @@ const Operation* read_lane_address(Wave& w, const Operation* op) {
 }
 const Operation* write_lane_address(Wave& w, const Operation* op) {
   const u32* data = rows_of(w, op, 0);
+  count_lds(w, nullptr, 0, 4, false, true);
   for_lanes(w.exec(), [&](unsigned i) { store_lds(w, u64{op->immediate} + (w.s[reg_m0] & 0xffff) + 4 * i, data[i]); });
   return following(op);
 }
@@ -268,12 +340,24 @@ template <class T>
 T store_compare(T old, T value, T compare) {
   return old == compare ? value : old;
 }
+u32 wrap_around(u32 old, u32 subtracted, u32 added) { return old >= subtracted ? old - subtracted : old + added; }
 template <class T>
 T mask_or(T old, T mask, T value) {
   return (old & ~mask) | value;
 }
 
 }  // namespace
+
+// m0 has the base in its upper half, which only append and consume use.
+const Operation* run_gds(Wave& w, const Operation* op) {
+  DeviceState& device = *w.dispatch->device;
+  const std::scoped_lock lock(device.mutex);
+  if (device.gds.empty()) device.gds.resize(DeviceState::gds_bytes);
+  std::swap(w.workgroup->lds, device.gds);
+  const Operation* next = op->instruction->execute(w, op);
+  std::swap(w.workgroup->lds, device.gds);
+  return next;
+}
 
 std::span<const Instruction> lds_instructions() {
   static const auto* table = new std::vector<Instruction>{
@@ -367,6 +451,12 @@ std::span<const Instruction> lds_instructions() {
       row("ds_mskor_rtn_b32", &atomic2<u32, true, &mask_or<u32>>, true, 3),
       row("ds_mskor_b64", &atomic2<u64, false, &mask_or<u64>>, false, 3),
       row("ds_mskor_rtn_b64", &atomic2<u64, true, &mask_or<u64>>, true, 3),
+      row("ds_cmpstore_f32", &atomic2<float, false, &store_compare<float>>, false, 3),
+      row("ds_cmpstore_rtn_f32", &atomic2<float, true, &store_compare<float>>, true, 3),
+      row("ds_cmpstore_f64", &atomic2<double, false, &store_compare<double>>, false, 3),
+      row("ds_cmpstore_rtn_f64", &atomic2<double, true, &store_compare<double>>, true, 3),
+      row("ds_wrap_rtn_b32", &atomic2<u32, true, &wrap_around>, true, 3),
+      row("ds_condxchg32_rtn_b64", &conditional_exchange, true, 2),
       row("ds_bpermute_b32", &backward_permute, true, 2),
       row("ds_permute_b32", &permute, true, 2),
       row("ds_swizzle_b32", &swizzle, true, 1),

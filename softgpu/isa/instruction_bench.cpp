@@ -20,6 +20,8 @@
 #include <map>
 #include <tuple>
 
+#include "softgpu/isa/assembly_text.h"
+
 extern "C" {
 void LLVMInitializeAMDGPUTargetInfo(void);
 void LLVMInitializeAMDGPUTargetMC(void);
@@ -89,6 +91,18 @@ std::optional<std::vector<u8>> assemble_now(const std::string& processor, bool w
   return bytes;
 }
 
+std::map<std::string, std::set<std::string>>& recorded() {
+  static std::map<std::string, std::set<std::string>> all;
+  return all;
+}
+// By the disassembler's name, because assemblers know older ones too. Dual-issue instructions are two.
+void record(const std::string& processor, const std::string& text) {
+  auto& mnemonics = recorded()[processor];
+  const auto middle = text.find("::");
+  mnemonics.insert(parse_assembly(text.substr(0, middle)).mnemonic);
+  if (middle != std::string::npos) mnemonics.insert(parse_assembly(text.substr(middle + 2)).mnemonic);
+}
+
 }  // namespace
 
 std::optional<std::vector<u8>> assemble(const std::string& processor, bool wave32, const std::string& text) {
@@ -115,6 +129,7 @@ InstructionBench::InstructionBench(const std::string& processor, bool wave32) {
   group_.live = 2;  // so that barriers wait
   state_.request.memory = &space_;
   state_.request.host = this;
+  state_.device = &device_;
   state_.kernel.wave32 = wave32;
   wave_ = std::make_unique<Wave>();
   Wave& w = *wave_;
@@ -157,7 +172,10 @@ bool InstructionBench::run(const std::string& text) {
   const Operation* op = cache_->at(next_code_);
   wave_->next = op->execute.load()(*wave_, op);
   next_code_ += bytes->size();
+  if (!failed()) record(target_.processor, cache_->describe(next_code_ - bytes->size()));
   return true;
 }
+
+const std::map<std::string, std::set<std::string>>& InstructionBench::executed() { return recorded(); }
 
 }  // namespace kerncap::softgpu::isa

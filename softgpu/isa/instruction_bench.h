@@ -1,8 +1,10 @@
 // One wave under glass, for tests: assembles an instruction, executes it, and shows the registers.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,9 @@ class InstructionBench : public DispatchHost {
 
   // False when the target does not have the instruction.
   bool run(const std::string& text);
+  // The mnemonics that have been executed without an error, by processor, in this process. Tests compare the result of
+  // each run(), so that these are the instructions with a test.
+  static const std::map<std::string, std::set<std::string>>& executed();
   // The error of the last run: `done` when there was none.
   const DispatchError& error() const { return state_.error; }
   bool failed() const { return state_.status.load() != DispatchStatus::running; }
@@ -31,6 +36,9 @@ class InstructionBench : public DispatchHost {
   u32& s(unsigned reg) { return wave_->s[reg]; }
   void set_exec(u64 mask) { wave_->write_mask(reg_exec, mask); }
   std::vector<std::byte>& lds() { return group_.lds; }
+  DeviceState& device() { return device_; }
+  DispatchCounters& counters() { return engine_->counters; }
+  void count_details(bool wanted) { engine_->count_details = wanted; }
   const Target& target() const { return target_; }
   // Device memory of 64 KiB.
   static constexpr u64 memory_address = 0x100000000, memory_bytes = 65536;
@@ -47,6 +55,7 @@ class InstructionBench : public DispatchHost {
   std::span<std::byte> memory_, code_;
   u64 next_code_ = 0;
   DispatchState state_;
+  DeviceState device_;
   Workgroup group_;
   std::unique_ptr<Wave> wave_;
   std::unique_ptr<Engine> engine_;

@@ -13,7 +13,7 @@ class AmdInstructionSet final : public InstructionSet {
   explicit AmdInstructionSet(Target target) : target_(std::move(target)) {}
 
   std::unique_ptr<Dispatch> start(const DispatchRequest& request) override {
-    auto dispatch = std::make_unique<RunningDispatch>(request, target_, pool_, active_);
+    auto dispatch = std::make_unique<RunningDispatch>(request, target_, pool_, device_, active_);
     if (!dispatch->refused()) dispatch->set_code(code_for(*request.memory, dispatch->kernel().wave32));
     return dispatch;
   }
@@ -37,6 +37,7 @@ class AmdInstructionSet final : public InstructionSet {
 
   const Target target_;
   Pool pool_;
+  DeviceState device_;
   std::atomic<unsigned> active_{0};  // dispatches that exist
   std::mutex mutex_;
   std::map<std::pair<AddressSpace*, bool>, std::unique_ptr<CodeCache>> caches_;
@@ -55,11 +56,14 @@ extern "C" __attribute__((visibility("default"))) kerncap::softgpu::InstructionS
 #if defined(__AVX2__) && defined(__GNUC__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
     return fail(
-        "the software GPU was built for processors with AVX2, FMA and F16C; build it with "
+        "the software GPU was built for processors with AVX2, FMA and "
+        "F16C; build it with "
         "-DKERNCAP_SOFTGPU_CPU=x86-64");
 #endif
   if (version != isa_interface_version)
-    return fail("libkerncap-softgpu-isa.so has another interface version than libkerncap-softgpu.so");
+    return fail(
+        "libkerncap-softgpu-isa.so has another interface version than "
+        "libkerncap-softgpu.so");
   try {
     isa::Target target;
     if (processor == nullptr || !isa::find_target(processor, target))

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <deque>
 
-#include "softgpu/isa/half_math.h"
+#include "softgpu/isa/matrix_elements.h"
 
 namespace kerncap::softgpu::isa {
 namespace {
-
-enum class Element : u8 { f32, f16, bf16, i8, f64, fp8, bf8 };
 
 struct Shape {
   u8 m, n, k, blocks;  // of one block
@@ -18,38 +16,6 @@ struct Shape {
   u8 per_lane;         // consecutive k values in a lane's A and B registers
   Element other;       // of B: differs for the mixed 8-bit formats only
 };
-
-// CDNA3's 8-bit floats have no infinity and no negative zero: 0x80 is the NaN, and the exponent's bias is one higher.
-double small_float(u32 bits, unsigned mantissa_bits, int bias) {
-  if (bits == 0x80) return std::numeric_limits<double>::quiet_NaN();
-  const u32 mantissa = bits & ((1u << mantissa_bits) - 1), exponent = (bits & 0x7f) >> mantissa_bits;
-  const double magnitude = exponent == 0
-                               ? std::ldexp(mantissa, 1 - bias - static_cast<int>(mantissa_bits))
-                               : std::ldexp(mantissa + (1u << mantissa_bits),
-                                            static_cast<int>(exponent) - bias - static_cast<int>(mantissa_bits));
-  return bits & 0x80 ? -magnitude : magnitude;
-}
-
-double element(const u32* rows, unsigned lane, unsigned index, Element type) {
-  switch (type) {
-    case Element::f32:
-      return std::bit_cast<float>(rows[index * row_lanes + lane]);
-    case Element::f16:
-      return half_to_float({static_cast<u16>(rows[index / 2 * row_lanes + lane] >> 16 * (index % 2))});
-    case Element::bf16:
-      return bfloat_to_float({static_cast<u16>(rows[index / 2 * row_lanes + lane] >> 16 * (index % 2))});
-    case Element::i8:
-      return static_cast<i8>(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4));
-    case Element::fp8:
-      return small_float(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4) & 255, 3, 8);
-    case Element::bf8:
-      return small_float(rows[index / 4 * row_lanes + lane] >> 8 * (index % 4) & 255, 2, 16);
-    case Element::f64:
-      return std::bit_cast<double>(rows[2 * index * row_lanes + lane] | u64{rows[(2 * index + 1) * row_lanes + lane]}
-                                                                            << 32);
-  }
-  return 0;
-}
 
 // BLGP rearranges the lanes that B is read from (for f64 it negates A, B, C instead).
 unsigned permuted_lane(unsigned lane, unsigned blgp) {
@@ -74,7 +40,8 @@ unsigned permuted_lane(unsigned lane, unsigned blgp) {
 }
 
 const Operation* matrix(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
+  ++w.engine->counters.matrix;
   const Shape& shape = *static_cast<const Shape*>(op->instruction->detail);
   const u32 *a = plain_source(w, op, 0), *b = plain_source(w, op, 1);
   const Operand& addend = op->source[2];
@@ -82,7 +49,7 @@ const Operation* matrix(Wave& w, const Operation* op) {
   const u32* c = constant ? addend.row : w.row(addend.index);
   const Modifiers* m = op->modifiers;
   const unsigned cbsz = m ? m->cbsz : 0, abid = m ? m->abid : 0, blgp = m ? m->blgp : 0;
-  const bool wide = shape.input == Element::f64, integer = shape.input == Element::i8;
+  const bool wide = shape.input == Element::f64, integer = shape.input == Element::int8;
   const unsigned groups_k = shape.k / shape.per_lane;  // lane groups along k
   const unsigned dwords = wide ? 2 : 1;
   const unsigned results = shape.m * shape.n * shape.blocks / 64u;  // values per lane
@@ -129,7 +96,7 @@ const Operation* matrix(Wave& w, const Operation* op) {
             b_lane = (block * groups_k + group) * shape.n + j;
           }
           if (!wide) b_lane = permuted_lane(b_lane, blgp);
-          double x = element(a, a_lane, within, shape.input), y = element(b, b_lane, within, shape.other);
+          double x = matrix_element(a, a_lane, within, shape.input), y = matrix_element(b, b_lane, within, shape.other);
           if (wide) {
             if (blgp & 1) x = -x;
             if (blgp & 2) y = -y;
@@ -171,11 +138,11 @@ std::span<const Instruction> matrix_instructions() {
         {"v_mfma_f32_4x4x4f16", {4, 4, 4, 16, f16, 4, f16}},
         {"v_mfma_f32_32x32x8f16", {32, 32, 8, 1, f16, 4, f16}},
         {"v_mfma_f32_16x16x16f16", {16, 16, 16, 1, f16, 4, f16}},
-        {"v_mfma_i32_32x32x4i8", {32, 32, 4, 2, i8, 4, i8}},
-        {"v_mfma_i32_16x16x4i8", {16, 16, 4, 4, i8, 4, i8}},
-        {"v_mfma_i32_4x4x4i8", {4, 4, 4, 16, i8, 4, i8}},
-        {"v_mfma_i32_32x32x8i8", {32, 32, 8, 1, i8, 4, i8}},
-        {"v_mfma_i32_16x16x16i8", {16, 16, 16, 1, i8, 4, i8}},
+        {"v_mfma_i32_32x32x4i8", {32, 32, 4, 2, int8, 4, int8}},
+        {"v_mfma_i32_16x16x4i8", {16, 16, 4, 4, int8, 4, int8}},
+        {"v_mfma_i32_4x4x4i8", {4, 4, 4, 16, int8, 4, int8}},
+        {"v_mfma_i32_32x32x8i8", {32, 32, 8, 1, int8, 4, int8}},
+        {"v_mfma_i32_16x16x16i8", {16, 16, 16, 1, int8, 4, int8}},
         {"v_mfma_f32_32x32x2bf16", {32, 32, 2, 2, bf16, 2, bf16}},
         {"v_mfma_f32_16x16x2bf16", {16, 16, 2, 4, bf16, 2, bf16}},
         {"v_mfma_f32_4x4x2bf16", {4, 4, 2, 16, bf16, 2, bf16}},
@@ -187,8 +154,8 @@ std::span<const Instruction> matrix_instructions() {
         {"v_mfma_f32_32x32x8bf16_1k", {32, 32, 8, 1, bf16, 4, bf16}},
         {"v_mfma_f32_16x16x16bf16_1k", {16, 16, 16, 1, bf16, 4, bf16}},
         {"v_mfma_f64_16x16x4f64", {16, 16, 4, 1, f64, 1, f64}},
-        {"v_mfma_i32_16x16x32_i8", {16, 16, 32, 1, i8, 8, i8}},
-        {"v_mfma_i32_32x32x16_i8", {32, 32, 16, 1, i8, 8, i8}},
+        {"v_mfma_i32_16x16x32_i8", {16, 16, 32, 1, int8, 8, int8}},
+        {"v_mfma_i32_32x32x16_i8", {32, 32, 16, 1, int8, 8, int8}},
         {"v_mfma_f32_16x16x32_fp8_fp8", {16, 16, 32, 1, fp8, 8, fp8}},
         {"v_mfma_f32_16x16x32_fp8_bf8", {16, 16, 32, 1, fp8, 8, bf8}},
         {"v_mfma_f32_16x16x32_bf8_fp8", {16, 16, 32, 1, bf8, 8, fp8}},
@@ -197,11 +164,13 @@ std::span<const Instruction> matrix_instructions() {
         {"v_mfma_f32_32x32x16_fp8_bf8", {32, 32, 16, 1, fp8, 8, bf8}},
         {"v_mfma_f32_32x32x16_bf8_fp8", {32, 32, 16, 1, bf8, 8, fp8}},
         {"v_mfma_f32_32x32x16_bf8_bf8", {32, 32, 16, 1, bf8, 8, bf8}},
+        {"v_mfma_f32_16x16x8_xf32", {16, 16, 8, 1, xf32, 2, xf32}},
+        {"v_mfma_f32_32x32x4_xf32", {32, 32, 4, 1, xf32, 2, xf32}},
         {"v_mfma_f64_4x4x4f64", {4, 4, 4, 4, f64, 1, f64}},
     };
     auto* made = new std::vector<Instruction>;
     for (const auto& [name, shape] : *shapes) {
-      const Type type = shape.input == f64 ? Type::f64_ : shape.input == i8 ? Type::i32_ : Type::f32_;
+      const Type type = shape.input == f64 ? Type::f64_ : shape.input == int8 ? Type::i32_ : Type::f32_;
       Instruction row = special(name, &matrix, {Type::wide, Type::none}, {Type::wide, Type::wide, type, Type::none});
       row.family = Family::mfma;
       row.detail = &shape;

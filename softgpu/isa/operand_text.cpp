@@ -227,6 +227,10 @@ ParsedOperand parse_operand(std::string_view text, Type type, bool wave32) {
     result.absolute = true;
     text = text.substr(1, text.size() - 2);
   }
+  if (text.starts_with('v') && (text.ends_with(".l") || text.ends_with(".h"))) {
+    result.half = text.back() == 'h' ? RegisterHalf::high : RegisterHalf::low;
+    text.remove_suffix(2);
+  }
   result.valid = parse_register(text, result.operand) || parse_constant(text, type, result.operand);
   // A mask register of wave32 is one SGPR.
   if (wave32 && type == Type::mask && result.operand.kind == OperandKind::scalar) result.operand.dwords = 1;

@@ -129,9 +129,12 @@ enum InstructionFlag : u16 {
   instruction_terminator = 16,
   instruction_branch = 32,
   instruction_writes_exec = 64,
-  instruction_packed = 128,    // op_sel and op_sel_hi are VOP3P's
-  instruction_signed_k = 256,  // SOPK: the 16-bit immediate is sign-extended
-  instruction_mix = 512,       // fma_mix: op_sel chooses the format
+  instruction_packed = 128,          // op_sel and op_sel_hi are VOP3P's
+  instruction_signed_k = 256,        // SOPK: the 16-bit immediate is sign-extended
+  instruction_mix = 512,             // fma_mix: op_sel chooses the format
+  instruction_adds_lane = 1024,      // memory: the address grows by four bytes for each lane
+  instruction_global_sync = 2048,    // ds_gws_*
+  instruction_own_modifiers = 4096,  // the execute function knows what clamp, op_sel, neg_lo mean
 };
 
 // One row of the semantic tables.
@@ -157,10 +160,15 @@ std::span<const Instruction> compare_instructions();
 std::span<const Instruction> special_vector_instructions();
 std::span<const Instruction> matrix_instructions();
 std::span<const Instruction> wave_matrix_instructions();
+std::span<const Instruction> sparse_matrix_instructions();
+std::span<const Instruction> small_float_instructions();
 std::span<const Instruction> scalar_instructions();
+std::span<const Instruction> scalar_mask_instructions();  // EXEC, bit counting, SOP1's moves
 std::span<const Instruction> program_instructions();
 std::span<const Instruction> scalar_memory_instructions();
 std::span<const Instruction> lds_instructions();
+std::span<const Instruction> global_sync_instructions();
+std::span<const Instruction> typed_buffer_instructions();
 std::span<const Instruction> memory_instructions();  // keyed without flat_, global_, scratch_, buffer_
 
 // By name without encoding suffix; nullptr when there are no semantics.

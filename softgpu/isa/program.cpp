@@ -86,7 +86,10 @@ const Operation* send_message_return(Wave& w, const Operation* op) {
   const unsigned message = op->immediate & 0xff;
   if (message != get_realtime)
     return w.fail(op, DispatchStatus::illegal_instruction, fmt::format("message {} is not supported", message));
-  w.write64(op->destination.index, w.engine->timestamp());
+  if (op->destination.dwords == 2)
+    w.write64(op->destination.index, w.engine->timestamp());
+  else
+    w.s[op->destination.index] = static_cast<u32>(w.engine->timestamp());
   return following(op);
 }
 
@@ -189,6 +192,33 @@ const Operation* index_mode(Wave& w, const Operation* op) {
   return following(op);
 }
 
+// RDNA's wave64 as two passes over halves of the lanes; the register keeps the mask of the half that waits. Low first.
+const Operation* loop_begin(Wave& w, const Operation* op) {
+  u32& kept = w.s[op->destination.index];
+  u32 &low = w.s[reg_exec], &high = w.s[reg_exec + 1];
+  if (low == 0 && high == 0) return branch(w, op);
+  if (low == 0) {
+    kept = low;
+  } else {
+    kept = high;
+    high = 0;
+  }
+  return following(op);
+}
+const Operation* loop_end(Wave& w, const Operation* op) {
+  u32& kept = w.s[op->destination.index];
+  u32 &low = w.s[reg_exec], &high = w.s[reg_exec + 1];
+  if (high != 0) {
+    low = kept;
+  } else if (kept != 0) {
+    high = kept;
+    kept = low;
+    low = 0;
+    return branch(w, op);
+  }
+  return following(op);
+}
+
 const Operation* halt(Wave& w, const Operation* op) {
   if ((op->immediate & 1) == 0) return following(op);
   return w.fail(op, DispatchStatus::trap, "the kernel halted itself (s_sethalt)");
@@ -252,6 +282,11 @@ std::span<const Instruction> program_instructions() {
       row("s_sethalt", &halt),
       row("s_sendmsg", &send_message),
       row("s_sendmsg_rtn_b64", &send_message_return, Type::b64_),
+      row("s_sendmsg_rtn_b32", &send_message_return, Type::b32_),
+      row("s_wakeup", &nothing),
+      row("s_endpgm_ordered_ps_done", &end_program),
+      row("s_subvector_loop_begin", &loop_begin, Type::b32_),
+      row("s_subvector_loop_end", &loop_end, Type::b32_),
       row("s_getreg_b32", &get_register, Type::b32_),
       row("s_setreg_b32", &set_register, Type::none, {Type::u32_, Type::b32_}),
       row("s_setreg_imm32_b32", &set_register, Type::none, {Type::u32_, Type::b32_}),

@@ -96,6 +96,7 @@ void apply_sign(u32* rows, Type type, bool absolute, bool negate, unsigned lanes
   u32 sign = 0x80000000u;
   if (dwords_of(type) == 2) rows += row_lanes;
   if (type == Type::f16_ || type == Type::u16_ || type == Type::i16_ || type == Type::bf16_) sign = 0x8000u;
+  if (type == Type::pk_f16 || type == Type::pk_i16) sign = 0x80008000u;
   for (unsigned i = 0; i < lanes; ++i) {
     if (absolute) rows[i] &= ~sign;
     if (negate) rows[i] ^= sign;
@@ -111,6 +112,10 @@ void apply_packed(u32* rows, Type type, const Modifiers& m, unsigned k, unsigned
       rows[i] = (low_from_high ? high : low) ^ (negate_low ? 0x80000000u : 0u);
       rows[i + row_lanes] = (high_from_high ? high : low) ^ (negate_high ? 0x80000000u : 0u);
     }
+    return;
+  }
+  if (type != Type::pk_f16 && type != Type::pk_i16) {  // a whole register, such as a dot product's addend
+    if (type == Type::f32_ && negate_low) apply_sign(rows, type, false, true, lanes);
     return;
   }
   for (unsigned i = 0; i < lanes; ++i) {
@@ -312,6 +317,25 @@ namespace {
   return following(op);
 }
 
+// Halves are computed in single precision, where the host flushes nothing of theirs.
+void flush_half_denormals(u32* rows, Type type, unsigned lanes) {
+  const auto flushed = [](u32 bits) { return (bits & 0x7c00u) == 0 ? bits & 0x8000u : bits & 0xffffu; };
+  if (type == Type::f16_)
+    for (unsigned i = 0; i < lanes; ++i) rows[i] = (rows[i] & 0xffff0000u) | flushed(rows[i]);
+  if (type == Type::pk_f16)
+    for (unsigned i = 0; i < lanes; ++i) rows[i] = flushed(rows[i]) | flushed(rows[i] >> 16) << 16;
+}
+void flush_half_sources(Wave& w, const Operation* op, const u32** sources) {
+  for (unsigned k = 0; k < op->source_count && k < 3; ++k) {
+    const Type type = op->instruction->sources[k];
+    if (type != Type::f16_ && type != Type::pk_f16) continue;
+    u32* to = w.engine->temporary[k];
+    if (to != sources[k]) std::memcpy(to, sources[k], row_lanes * sizeof(u32));
+    flush_half_denormals(to, type, w.lanes);
+    sources[k] = to;
+  }
+}
+
 // Modifiers, a MODE that isn't the default, halves that keep their neighbour.
 [[gnu::noinline]] const Operation* run_general(Wave& w, const Operation* op) {
   if (w.index_mode != 0) return run_indexed(w, op);
@@ -320,10 +344,12 @@ namespace {
   sources_of(w, op, sources, active);
   if (active == 0) return following(op);
   u32* result = w.engine->temporary[3];
+  if (!(w.mode >> 6 & 1)) flush_half_sources(w, op, sources);
   {
     const ModeScope mode(w, op->instruction->flags);
     op->rows(result, sources, w.lanes);
   }
+  if (!(w.mode >> 7 & 1)) flush_half_denormals(result, op->instruction->result[0], w.lanes);
   store_result(w, op, result, active);
   return following(op);
 }
@@ -331,7 +357,7 @@ namespace {
 }  // namespace
 
 const Operation* run_valu(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   if (op->modifiers != nullptr || !w.mode_is_default || (op->flags & flag_preserve_high)) [[unlikely]]
     return run_general(w, op);
   const u32* sources[3];
@@ -345,7 +371,7 @@ const Operation* run_valu(Wave& w, const Operation* op) {
 }
 
 const Operation* run_compare(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   const u32* sources[4];
   u64 active = w.exec();
   sources_of(w, op, sources, active);
@@ -353,6 +379,7 @@ const Operation* run_compare(Wave& w, const Operation* op) {
   if (w.mode_is_default) {
     op->rows(result, sources, w.lanes);
   } else {
+    if (!(w.mode >> 6 & 1)) flush_half_sources(w, op, sources);
     const ModeScope mode(w, op->instruction->flags);
     op->rows(result, sources, w.lanes);
   }

@@ -212,6 +212,16 @@ void blend(Wave& w, u32* destination, const u32* result, unsigned dwords, u64 ac
 u64 pack_mask(const u32* row, unsigned lanes);
 void unpack_mask(u64 mask, u32* row, unsigned lanes);
 
+// One vector instruction of the counters.
+inline void count_vector(Wave& w) {
+  DispatchCounters& counters = w.engine->counters;
+  ++counters.valu;
+  if (const u64 exec = w.exec(); exec != w.all_lanes) [[unlikely]] {
+    ++counters.partial_valu;
+    counters.inactive_lanes += w.lanes - static_cast<unsigned>(std::popcount(exec));
+  }
+}
+
 const Operation* run_valu(Wave& w, const Operation* op);
 const Operation* run_compare(Wave& w, const Operation* op);
 

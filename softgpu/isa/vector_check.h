@@ -118,12 +118,13 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
   // A suite whose instructions the target does not have at all would pass without having tested anything.
   void TearDown() override { EXPECT_GT(checked, 0u) << "the target has none of these instructions"; }
 
+  // `half`: RDNA3's spelling of 16-bit registers, which newer assemblers want.
   template <class T>
-  static std::string registers(unsigned first, char kind = 'v') {
+  static std::string registers(unsigned first, char kind = 'v', bool half = false) {
     if constexpr (Lane<T>::dwords == 2)
       return fmt::format("{}[{}:{}]", kind, first, first + 1);
     else
-      return fmt::format("{}{}", kind, first);
+      return fmt::format("{}{}{}", kind, first, half && sizeof(T) == 2 && kind == 'v' ? ".l" : "");
   }
 
   template <class Signature, class F>
@@ -164,11 +165,14 @@ class VectorCheck : public testing::TestWithParam<TestTarget> {
     template <class F>
     static bool one(VectorCheck& test, const std::string& name, const std::string& tail, F expected, int scalar,
                     unsigned destination) {
-      std::string text = name + " " + registers<R>(destination);
-      unsigned k = 0;
-      ((text += ", " + registers<A>(first_source + 2 * k, static_cast<int>(k) == scalar ? 's' : 'v'), ++k), ...);
-      text += tail;
-      return execute(test, text, expected, scalar, destination, std::index_sequence_for<A...>{});
+      for (const bool halves : {false, true}) {
+        std::string text = name + " " + registers<R>(destination, 'v', halves);
+        unsigned k = 0;
+        ((text += ", " + registers<A>(first_source + 2 * k, static_cast<int>(k) == scalar ? 's' : 'v', halves), ++k),
+         ...);
+        if (execute(test, text + tail, expected, scalar, destination, std::index_sequence_for<A...>{})) return true;
+      }
+      return false;
     }
 
     template <class F, std::size_t... k>

@@ -3,6 +3,7 @@
 
 #include <cfenv>
 
+#include "softgpu/isa/half_reference.h"
 #include "softgpu/isa/vector_check.h"
 
 namespace kerncap::softgpu::isa {
@@ -25,29 +26,6 @@ T ieee_max(T a, T b) {
 // Rounds the exact sum of two doubles, or the exact product, once to T.
 float narrow(long double x) { return static_cast<float>(x); }
 
-// An independent conversion to half from an exact value: nearest, ties to even.
-half exact_half(long double x) {
-  const u16 sign = std::signbit(x) ? 0x8000 : 0;
-  const long double m = std::fabs(x);
-  if (std::isnan(m)) return {0x7e00};
-  if (m >= 65520.0L) return {static_cast<u16>(sign | 0x7c00)};
-  int exponent = m == 0 ? -24 : std::max(std::ilogb(m) - 10, -24);
-  const long double scaled = std::ldexp(m, -exponent), floor = std::floor(scaled), rest = scaled - floor;
-  auto units = static_cast<u64>(floor);
-  if (rest > 0.5L || (rest == 0.5L && (units & 1))) ++units;
-  if (units == 2048) units = 1024, ++exponent;
-  return units < 1024 ? half{static_cast<u16>(sign | units)}
-                      : half{static_cast<u16>(sign | ((exponent + 25) << 10) | (units - 1024))};
-}
-long double value_of(half h) {
-  const int exponent = h.bits >> 10 & 31;
-  const long double sign = h.bits & 0x8000 ? -1 : 1;
-  if (exponent == 31)
-    return h.bits & 0x3ff ? std::numeric_limits<long double>::quiet_NaN()
-                          : sign * std::numeric_limits<long double>::infinity();
-  return sign * (exponent == 0 ? std::ldexp(static_cast<long double>(h.bits & 0x3ff), -24)
-                               : std::ldexp(static_cast<long double>(1024 + (h.bits & 0x3ff)), exponent - 25));
-}
 half lift(half, long double x) { return exact_half(x); }
 
 class VectorFloat : public VectorCheck {};
@@ -152,21 +130,7 @@ TEST_P(VectorFloat, half_arithmetic) {
   check<H2>("v_max_f16", both([](long double a, long double b) { return ieee_max(a, b); }));
   check<half(half)>("v_floor_f16", [](half a) { return lift(a, std::floor(value_of(a))); });
   check<half(half)>("v_sqrt_f16", [](half a) { return lift(a, std::sqrt(value_of(a))); });
-  // A product has 22 bits and the sum spans 80: a __float128 holds it exactly.
-  check<half(half, half, half)>("v_fma_f16", [](half a, half b, half c) {
-    const __float128 exact = static_cast<__float128>(value_of(a)) * value_of(b) + value_of(c);
-    long double nearest = static_cast<long double>(exact);
-    if (std::isfinite(nearest) &&
-        static_cast<__float128>(nearest) != exact) {  // round to odd, so that halving stays exact
-      const bool up = exact > static_cast<__float128>(nearest);
-      u64 mantissa;
-      std::memcpy(&mantissa, &nearest, 8);
-      if ((mantissa & 1) == 0)
-        nearest = std::nextafter(
-            nearest, up ? std::numeric_limits<long double>::infinity() : -std::numeric_limits<long double>::infinity());
-    }
-    return exact_half(nearest);
-  });
+  check<half(half, half, half)>("v_fma_f16", exact_half_fma);
 }
 
 TEST_P(VectorFloat, packed) {

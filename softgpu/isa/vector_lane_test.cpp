@@ -267,19 +267,22 @@ TEST_P(VectorLane, lane_reads_and_writes) {
 
 TEST_P(VectorLane, permutations_through_the_lds_crossbar) {
   fill(1);
+  // RDNA exchanges lanes within 32, GCN within the wave.
+  const unsigned together = rdna() ? 32 : bench.lanes();
+  const auto other = [&](unsigned i) { return i / together * together + bench.v(2)[i] / 4 % together; };
   for (unsigned i = 0; i < row_lanes; ++i) bench.v(2)[i] = (i * 7 + 3) % bench.lanes() * 4;
   const u64 exec = random() & all();
   bench.set_exec(exec);
   ASSERT_TRUE(bench.run("ds_bpermute_b32 v0, v2, v1"));
   for (unsigned i = 0; i < bench.lanes(); ++i)
     if (exec >> i & 1) {
-      const unsigned from = bench.v(2)[i] / 4;
+      const unsigned from = other(i);
       EXPECT_EQ(bench.v(0)[i], exec >> from & 1 ? bench.v(1)[from] : 0) << i;
     }
   ASSERT_TRUE(bench.run("ds_permute_b32 v0, v2, v1"));
   std::vector<u32> pushed(row_lanes);
   for (unsigned i = 0; i < bench.lanes(); ++i)
-    if (exec >> i & 1) pushed[bench.v(2)[i] / 4] = bench.v(1)[i];
+    if (exec >> i & 1) pushed[other(i)] = bench.v(1)[i];
   for (unsigned i = 0; i < bench.lanes(); ++i)
     if (exec >> i & 1) {
       EXPECT_EQ(bench.v(0)[i], pushed[i]) << i;

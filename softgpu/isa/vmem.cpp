@@ -7,37 +7,10 @@ namespace {
 
 constexpr u64 page_mask = AddressSpace::page_size - 1;
 
-// An access that spans pages which are not neighbours in host memory is staged here.
-struct Staged {
-  unsigned lane;
-  u64 address;
-  alignas(16) std::array<std::byte, 16> bytes;
-};
-
-struct Access {
-  Wave& w;
-  const Operation* op;
-  const MemoryAccess& what;
-  u64 active;
-  std::vector<Staged> staged;
-  bool failed = false;
-  const Operation* failure = nullptr;
-
-  unsigned permission() const {
-    return what.kind == MemoryKind::load    ? permission_read
-           : what.kind == MemoryKind::store ? permission_write
-                                            : unsigned{permission_read} | permission_write;
-  }
-  void fault(u64 address) {
-    failed = true;
-    failure = w.memory_fault(op, address, what.kind != MemoryKind::load);
-  }
-};
-
 // Where `bytes` from `address` on are, or nullptr after a fault.
 std::byte* resolve_slowly(Access& access, unsigned lane, u64 address) {
   Engine& e = *access.w.engine;
-  const unsigned bytes = access.what.bytes, permission = access.permission();
+  const unsigned bytes = access.bytes, permission = access.permission();
   for (unsigned k = 0; k < bytes; ++k)
     if (e.translate(address + k, permission) == nullptr) {
       access.fault(address + k);
@@ -45,7 +18,7 @@ std::byte* resolve_slowly(Access& access, unsigned lane, u64 address) {
     }
   if (std::byte* whole = e.memory->translate_range(address, bytes, permission)) return whole;
   Staged stage{lane, address, {}};
-  for (unsigned k = 0; k < bytes && access.what.kind == MemoryKind::load; ++k)
+  for (unsigned k = 0; k < bytes && access.kind == MemoryKind::load; ++k)
     stage.bytes[k] = *e.translate(address + k, permission_read);
   access.staged.push_back(stage);
   return nullptr;
@@ -54,7 +27,7 @@ std::byte* resolve_slowly(Access& access, unsigned lane, u64 address) {
 void resolve_global(Access& access) {
   Wave& w = access.w;
   Engine& e = *w.engine;
-  const unsigned bytes = access.what.bytes, permission = access.permission();
+  const unsigned bytes = access.bytes, permission = access.permission();
   const u64 last_start = AddressSpace::page_size - bytes;
   if (access.active == w.all_lanes) {
     const u64 first = e.address[0];
@@ -93,9 +66,9 @@ void resolve_global(Access& access) {
 // Private memory is contiguous per lane here; the hardware's interleaving is not observable.
 std::byte* private_pointer(Access& access, unsigned lane, u64 offset) {
   Wave& w = access.w;
-  if (offset + access.what.bytes > w.scratch_bytes) {
+  if (offset + access.bytes > w.scratch_bytes) {
     access.failed = true;
-    access.failure = w.memory_fault(access.op, scratch_aperture + offset, access.what.kind != MemoryKind::load);
+    access.failure = w.memory_fault(access.op, scratch_aperture + offset, access.kind != MemoryKind::load);
     return nullptr;
   }
   return w.scratch + lane * w.scratch_bytes + offset;
@@ -115,11 +88,10 @@ void resolve_flat(Access& access) {
               offset = address & (aperture_size - 1);
     if (aperture == lds_aperture) {
       auto& lds = w.workgroup->lds;
-      if (offset + access.what.bytes <= lds.size())
+      if (offset + access.bytes <= lds.size())
         e.pointer[lane] = lds.data() + offset;
       else
-        e.pointer[lane] =
-            access.what.kind == MemoryKind::load ? const_cast<std::byte*>(zeros.data()) : discarded.data();
+        e.pointer[lane] = access.kind == MemoryKind::load ? const_cast<std::byte*>(zeros.data()) : discarded.data();
     } else if (aperture == scratch_aperture) {
       e.pointer[lane] = private_pointer(access, lane, offset);
       if (access.failed) return;
@@ -179,9 +151,8 @@ void resolve_buffer(Access& access) {
     const u64 index = index_row ? index_row[lane] : 0, offset = u64{offset_row ? offset_row[lane] : 0} + op->immediate;
     // Raw buffers (stride 0, or no index): bytes against num_records; structured ones: the record number.
     const bool structured = stride != 0 && idxen;
-    const bool in_bounds = structured
-                               ? index < records && offset + access.what.bytes <= std::max<u64>(stride, 1)
-                               : offset + access.what.bytes <= (stride != 0 ? u64{records} * stride : u64{records});
+    const bool in_bounds = structured ? index < records && offset + access.bytes <= std::max<u64>(stride, 1)
+                                      : offset + access.bytes <= (stride != 0 ? u64{records} * stride : u64{records});
     if (in_bounds) {
       inside |= u64{1} << lane;
       e.address[lane] = base + scalar + index * stride + offset;
@@ -189,28 +160,32 @@ void resolve_buffer(Access& access) {
   }
   access.active = inside;
   if (inside != 0) resolve_global(access);
-  if (access.failed) return;
-  if (access.what.kind == MemoryKind::load || (access.what.kind == MemoryKind::atomic && (op->flags & flag_glc))) {
-    // What is out of bounds reads as zero.
-    u32* result = w.row(op->destination.index);
-    const unsigned dwords =
-        access.what.kind == MemoryKind::load ? std::max(1, access.what.bytes / 4) : op->destination.dwords;
-    for_lanes(requested & ~inside, [&](unsigned lane) {
-      for (unsigned d = 0; d < dwords; ++d) result[d * row_lanes + lane] = 0;
-    });
+}
+
+// What the bytes count as (execution.h); flat instructions count as global memory, wherever a lane's address leads.
+Traffic traffic_kind(const Access& access) {
+  switch (static_cast<AddressMode>(access.op->destination2.index)) {
+    case AddressMode::scratch:
+      return Traffic::private_memory;
+    case AddressMode::buffer:
+      if (access.w.s[access.op->source[2].index + 1] >> 16 == scratch_descriptor_high) return Traffic::private_memory;
+      return Traffic::global;
+    default:
+      return Traffic::global;
   }
 }
 
-}  // namespace
-
+// Fills Engine::address for the operation's lanes.
 void flat_addresses(Wave& w, const Operation* op) {
   Engine& e = *w.engine;
   const auto offset = static_cast<u64>(static_cast<i64>(static_cast<i32>(op->immediate)));
   const Operand& scalar = op->source[2];
-  if (scalar.kind != OperandKind::none) {
-    const u64 base = read64(w, scalar) + offset;
+  const bool adds_lane = op->instruction->flags & instruction_adds_lane;
+  if (scalar.kind != OperandKind::none || adds_lane) {
+    const u64 base = (scalar.kind == OperandKind::none ? 0 : read64(w, scalar)) + offset;
     if (op->source[0].kind == OperandKind::none) {
-      for (unsigned i = 0; i < w.lanes; ++i) e.address[i] = base;
+      const u64 step = adds_lane ? 4 : 0;
+      for (unsigned i = 0; i < w.lanes; ++i) e.address[i] = base + step * i;
       return;
     }
     const u32* row = w.row(op->source[0].index);
@@ -221,19 +196,16 @@ void flat_addresses(Wave& w, const Operation* op) {
   for (unsigned i = 0; i < w.lanes; ++i) e.address[i] = (row[i] | u64{row[i + row_lanes]} << 32) + offset;
 }
 
-const Operation* run_memory(Wave& w, const Operation* op) {
-  Engine& e = *w.engine;
-  ++e.counters.vmem;
-  const u64 active = w.exec();
-  if (active == 0) return following(op);
-  Access access{w, op, *static_cast<const MemoryAccess*>(op->instruction->detail), active, {}};
-  switch (static_cast<AddressMode>(op->destination2.index)) {
+}  // namespace
+
+void find_lanes(Access& access) {
+  switch (static_cast<AddressMode>(access.op->destination2.index)) {
     case AddressMode::global:
-      flat_addresses(w, op);
+      flat_addresses(access.w, access.op);
       resolve_global(access);
       break;
     case AddressMode::flat:
-      flat_addresses(w, op);
+      flat_addresses(access.w, access.op);
       resolve_flat(access);
       break;
     case AddressMode::scratch:
@@ -243,25 +215,113 @@ const Operation* run_memory(Wave& w, const Operation* op) {
       resolve_buffer(access);
       break;
   }
+  if (access.failed) return;
+  for (Staged& stage : access.staged) access.w.engine->pointer[stage.lane] = stage.bytes.data();
+}
+
+void find_addressed_lanes(Access& access) {
+  resolve_global(access);
+  if (access.failed) return;
+  for (Staged& stage : access.staged) access.w.engine->pointer[stage.lane] = stage.bytes.data();
+}
+
+void finish_access(Access& access) {
+  Engine& e = *access.w.engine;
+  const u64 moved = static_cast<u64>(std::popcount(access.active)) * access.bytes;
+  MemoryTraffic& traffic = e.counters.memory[static_cast<unsigned>(traffic_kind(access))];
+  if (access.kind != MemoryKind::store) {
+    e.counters.bytes_read += moved;
+    traffic.bytes_read += moved;
+  }
+  if (access.kind != MemoryKind::load) {
+    e.counters.bytes_written += moved;
+    traffic.bytes_written += moved;
+    for (const Staged& stage : access.staged)
+      for (unsigned k = 0; k < access.bytes; ++k) *e.translate(stage.address + k, permission_write) = stage.bytes[k];
+  }
+}
+
+const Operation* run_memory(Wave& w, const Operation* op) {
+  Engine& e = *w.engine;
+  ++e.counters.vmem;
+  const u64 active = w.exec();
+  if (active == 0) return following(op);
+  const MemoryAccess& what = *static_cast<const MemoryAccess*>(op->instruction->detail);
+  Access access{w, op, what.kind, what.bytes, active, {}};
+  find_lanes(access);
   if (access.failed) return access.failure;
-  if (access.what.kind == MemoryKind::atomic)
+  if (access.kind == MemoryKind::atomic)
     for (u64 rest = access.active; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-      const unsigned width = access.what.bytes;
-      if (reinterpret_cast<u64>(e.pointer[lane]) % width != 0) return w.memory_fault(op, e.address[lane], true);
+      if (reinterpret_cast<u64>(e.pointer[lane]) % what.bytes != 0) return w.memory_fault(op, e.address[lane], true);
     }
-  for (Staged& stage : access.staged) e.pointer[stage.lane] = stage.bytes.data();
   u32* result = (op->flags & flag_glc) ? w.row(op->destination.index) : nullptr;
   const u32* data = op->source[1].kind == OperandKind::vector ? w.row(op->source[1].index) : nullptr;
-  access.what.move(access.active, e.pointer.data(), result, data);
-  const u64 moved = static_cast<u64>(std::popcount(access.active)) * access.what.bytes;
-  if (access.what.kind != MemoryKind::store) e.counters.bytes_read += moved;
-  if (access.what.kind != MemoryKind::load) {
-    e.counters.bytes_written += moved;
-    for (const Staged& stage : access.staged)
-      for (unsigned k = 0; k < access.what.bytes; ++k)
-        *e.translate(stage.address + k, permission_write) = stage.bytes[k];
+  u64 moved = access.active;
+  if (const u64 discarded = active & ~moved; discarded != 0 && result != nullptr) {
+    // What is outside of a buffer reads as zero.
+    if (access.kind == MemoryKind::load) {
+      for_lanes(discarded, [&](unsigned lane) { e.pointer[lane] = const_cast<std::byte*>(zeros.data()); });
+      moved = active;
+    } else {
+      for_lanes(discarded, [&](unsigned lane) {
+        for (unsigned d = 0; d < op->destination.dwords; ++d) result[d * row_lanes + lane] = 0;
+      });
+    }
   }
+  what.move(moved, e.pointer.data(), result, data);
+  finish_access(access);
+  return following(op);
+}
+
+namespace {
+
+// Where a lane's dword is in LDS: m0's low half plus the instruction's offset plus four bytes for each lane before it.
+std::byte* lds_dword(Wave& w, const Operation* op, unsigned lane) {
+  const u64 at = (w.s[reg_m0] & 0xffffu) + static_cast<u64>(i64{static_cast<i32>(op->immediate)}) + 4ull * lane;
+  auto& lds = w.workgroup->lds;
+  return at + 4 <= lds.size() ? lds.data() + at : nullptr;
+}
+
+}  // namespace
+
+const Operation* run_memory_to_lds(Wave& w, const Operation* op) {
+  Engine& e = *w.engine;
+  ++e.counters.vmem;
+  const u64 requested = w.exec();
+  if (requested == 0) return following(op);
+  const MemoryAccess& what = *static_cast<const MemoryAccess*>(op->instruction->detail);
+  Access access{w, op, MemoryKind::load, what.bytes, requested, {}};
+  find_lanes(access);
+  if (access.failed) return access.failure;
+  alignas(64) u32 values[row_lanes] = {};  // what a buffer's bounds discard is zero
+  what.move(access.active, e.pointer.data(), values, nullptr);
+  for_lanes(requested, [&](unsigned lane) {
+    if (std::byte* to = lds_dword(w, op, lane)) std::memcpy(to, &values[lane], 4);
+  });
+  finish_access(access);
+  e.counters.memory[static_cast<unsigned>(Traffic::lds)].bytes_written +=
+      4ull * static_cast<u64>(std::popcount(requested));
+  return following(op);
+}
+
+const Operation* run_lds_to_memory(Wave& w, const Operation* op) {
+  Engine& e = *w.engine;
+  ++e.counters.vmem;
+  const u64 requested = w.exec();
+  if (requested == 0) return following(op);
+  Access access{w, op, MemoryKind::store, 4, requested, {}};
+  find_lanes(access);
+  if (access.failed) return access.failure;
+  for_lanes(access.active, [&](unsigned lane) {
+    if (const std::byte* from = lds_dword(w, op, lane))
+      std::memcpy(e.pointer[lane], from, 4);
+    else
+      std::memset(e.pointer[lane], 0, 4);
+  });
+  finish_access(access);
+  e.counters.memory[static_cast<unsigned>(Traffic::lds)].bytes_read +=
+      4ull * static_cast<u64>(std::popcount(requested));
   return following(op);
 }
 

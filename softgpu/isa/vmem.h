@@ -2,6 +2,8 @@
 // find the address of each lane.
 #pragma once
 
+#include <vector>
+
 #include "softgpu/isa/decode.h"
 #include "softgpu/isa/valu.h"
 
@@ -20,6 +22,9 @@ struct MemoryAccess {
   MemoryKind kind;
   u8 bytes;       // accessed per lane
   MoveData move;  // result is nullptr when nothing is returned
+  // Typed buffers: how many components, and how 16-bit ones are kept (two in a register, or one in the upper half).
+  u8 components = 0;
+  bool half_components = false, upper_half = false;
 };
 
 // Calls visit(lane) for each lane of the mask, in order.
@@ -31,9 +36,50 @@ void for_lanes(u64 mask, Visit visit) {
   }
 }
 
-// Fills Engine::address for the operation's lanes.
-void flat_addresses(Wave& w, const Operation* op);
-// Result of looking for the memory behind the addresses; on failure the wave has failed.
+// An access that spans pages which are not neighbours in host memory is staged here.
+struct Staged {
+  unsigned lane;
+  u64 address;
+  alignas(16) std::array<std::byte, 16> bytes;
+};
+
+// One instruction's way to memory: find_lanes() fills Engine::pointer for the lanes of `active`, and takes those out of
+// `active` that a buffer's bounds check discards.
+struct Access {
+  Wave& w;
+  const Operation* op;
+  MemoryKind kind;
+  unsigned bytes;  // per lane
+  u64 active;
+  std::vector<Staged> staged;
+  bool failed = false;  // the wave has failed, with an error that says where
+  const Operation* failure = nullptr;
+
+  unsigned permission() const {
+    return kind == MemoryKind::load    ? permission_read
+           : kind == MemoryKind::store ? permission_write
+                                       : unsigned{permission_read} | permission_write;
+  }
+  void fault(u64 address) {
+    failed = true;
+    failure = w.memory_fault(op, address, kind != MemoryKind::load);
+  }
+};
+void find_lanes(Access& access);
+// After the data has moved: what was staged reaches memory, and the counters.
+void finish_access(Access& access);
+
+// An LDS instruction on the global data share.
+const Operation* run_gds(Wave& w, const Operation* op);
+
+// Memory with addresses that an instruction has put into Engine::address itself.
+void find_addressed_lanes(Access& access);
+
 const Operation* run_memory(Wave& w, const Operation* op);
+// Loads from memory to LDS, and stores from LDS: one dword of LDS for each lane.
+const Operation* run_memory_to_lds(Wave& w, const Operation* op);
+const Operation* run_lds_to_memory(Wave& w, const Operation* op);
+// Buffers with a format (typed_buffer.cpp); the number of components is in Instruction::bytes.
+const Operation* run_typed_buffer(Wave& w, const Operation* op);
 
 }  // namespace kerncap::softgpu::isa

@@ -95,6 +95,11 @@ void compare_and_swap(u64 active, std::byte* const* pointers, u32* result, const
   });
 }
 
+template <class T>
+T conditional_subtract(T now, T operand) {
+  return now < operand ? T{0} : static_cast<T>(now - operand);
+}
+
 std::deque<MemoryAccess>& accesses() {
   static auto* all = new std::deque<MemoryAccess>;
   return *all;
@@ -108,6 +113,21 @@ Instruction memory(const char* name, MemoryKind kind, unsigned bytes, MoveData m
   row.execute = &run_memory;
   row.bytes = static_cast<u8>(bytes);
   row.detail = &accesses().back();
+  return row;
+}
+
+// One dword of LDS for each lane.
+Instruction memory_to_lds(const char* name, unsigned bytes, MoveData move) {
+  Instruction row = memory(name, MemoryKind::load, bytes, move);
+  row.execute = &run_memory_to_lds;
+  return row;
+}
+Instruction with_execute(Instruction row, Execute execute) {
+  row.execute = execute;
+  return row;
+}
+Instruction with_flags(Instruction row, unsigned flags) {
+  row.flags = static_cast<u16>(row.flags | flags);
   return row;
 }
 
@@ -173,6 +193,17 @@ std::span<const Instruction> memory_instructions() {
       memory("atomic_max_f64", MemoryKind::atomic, 8, &isa::atomic<double, &atomic_float_max<double>>),
       memory("atomic_pk_add_f16", MemoryKind::atomic, 4, &isa::atomic<u32, &atomic_add_pk_f16>),
       memory("atomic_pk_add_bf16", MemoryKind::atomic, 4, &isa::atomic<u32, &atomic_add_pk_bf16>),
+      memory("atomic_csub", MemoryKind::atomic, 4, &isa::atomic<u32, &conditional_subtract<u32>>),
+      memory("atomic_fcmpswap", MemoryKind::atomic, 4, &compare_and_swap<float>),
+      memory("atomic_fcmpswap_x2", MemoryKind::atomic, 8, &compare_and_swap<double>),
+      memory_to_lds("load_lds_dword", 4, &isa::load<1>),
+      memory_to_lds("load_lds_ubyte", 1, &load_narrow<u8, Half::whole>),
+      memory_to_lds("load_lds_sbyte", 1, &load_narrow<i8, Half::whole>),
+      memory_to_lds("load_lds_ushort", 2, &load_narrow<u16, Half::whole>),
+      memory_to_lds("load_lds_sshort", 2, &load_narrow<i16, Half::whole>),
+      with_execute(memory("store_lds_dword", MemoryKind::store, 4, &isa::store<1>), &run_lds_to_memory),
+      with_flags(memory("load_dword_addtid", MemoryKind::load, 4, &isa::load<1>), instruction_adds_lane),
+      with_flags(memory("store_dword_addtid", MemoryKind::store, 4, &isa::store<1>), instruction_adds_lane),
       maintenance("buffer_wbinvl1"),
       maintenance("buffer_wbinvl1_vol"),
       maintenance("buffer_invl2"),

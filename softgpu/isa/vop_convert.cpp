@@ -39,6 +39,7 @@ float offset_of_signed_nibble(u32 x) {
   // v_cvt_off_f32_i4: sixteenths, -0.5 to 0.4375.
   return static_cast<float>(static_cast<i32>(x << 28) >> 28) / 16.0f;
 }
+u32 saturated_byte(i16 x) { return static_cast<u32>(std::clamp<int>(x, 0, 255)); }
 u32 pack_words(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 
 }  // namespace
@@ -113,6 +114,15 @@ std::span<const Instruction> convert_instructions() {
               [](float a, float b) { return pack_words(to_integer<u16>(a), to_integer<u16>(b)); }, "v_cvt_pk_u16_f32"),
           lanewise<u32(float, u32, u32)>(
               [](float a, u32 b, u32 c) { return pack_byte(to_integer<u8>(round_even(a)), b, c); }, "v_cvt_pk_u8_f32"),
+          lanewise<u32(float, u32, u32)>(
+              [](float a, u32 b, u32 c) { return pack_byte(to_integer<u8>(round_even(a)), b, c); },
+              "v_cvt_pkaccum_u8_f32", instruction_reads_destination),
+          lanewise<u16(u32)>(
+              [](u32 a) {
+                return static_cast<u16>(saturated_byte(static_cast<i16>(a)) | saturated_byte(static_cast<i16>(a >> 16))
+                                                                                  << 8);
+              },
+              "v_sat_pk_u8_i16"),
       };
   return *table;
 }

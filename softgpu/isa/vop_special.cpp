@@ -26,7 +26,7 @@ void sources_before_mask(Wave& w, const Operation* op, unsigned count, const u32
 }
 
 const Operation* conditional_mask(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   const u32* sources[2];
   u64 active = w.exec();
   sources_before_mask(w, op, 2, sources, active);
@@ -42,7 +42,7 @@ const Operation* conditional_mask(Wave& w, const Operation* op) {
 // F(a, b, carry in, result) -> carry out
 template <bool carry_in, auto F>
 const Operation* carry(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   const u32* sources[2];
   u64 active = w.exec();
   sources_before_mask(w, op, 2, sources, active);
@@ -81,7 +81,7 @@ constexpr auto reverse_subtract = [](u32 a, u32 b, u32 c, u32& r) {
 
 template <class T>
 const Operation* run_divide_scale(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   const u32* sources[4];
   u64 active = w.exec();
   sources_of(w, op, sources, active);
@@ -100,7 +100,7 @@ const Operation* run_divide_scale(Wave& w, const Operation* op) {
 }
 template <class T>
 const Operation* run_divide_fma(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   const u32* sources[4];
   u64 active = w.exec();
   sources_of(w, op, sources, active);
@@ -117,7 +117,7 @@ const Operation* run_divide_fma(Wave& w, const Operation* op) {
 
 template <class T>
 const Operation* multiply_add_wide(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   const u32* sources[4];
   u64 active = w.exec();
   sources_of(w, op, sources, active);
@@ -142,17 +142,20 @@ u32 lane_number(const Wave& w, const Operand& o) {
 }
 // Lane accesses ignore EXEC.
 const Operation* read_lane(Wave& w, const Operation* op) {
+  count_vector(w);
   const u32* row = plain_source(w, op, 0);
   w.s[op->destination.index] = row[lane_number(w, op->source[1])];
   return following(op);
 }
 const Operation* read_first_lane(Wave& w, const Operation* op) {
+  count_vector(w);
   const u64 exec = w.exec();
   const u32* row = plain_source(w, op, 0);
   w.s[op->destination.index] = row[exec == 0 ? 0 : static_cast<unsigned>(std::countr_zero(exec))];
   return following(op);
 }
 const Operation* write_lane(Wave& w, const Operation* op) {
+  count_vector(w);
   const Operand& value = op->source[0];
   w.row(op->destination.index)[lane_number(w, op->source[1])] =
       value.kind == OperandKind::constant ? value.row[0] : read32(w, value);
@@ -161,7 +164,7 @@ const Operation* write_lane(Wave& w, const Operation* op) {
 
 template <bool high>
 const Operation* count_mask_bits(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
   const u32* sources[4];
   u64 active = w.exec();
   sources_of(w, op, sources, active);
@@ -176,6 +179,7 @@ const Operation* count_mask_bits(Wave& w, const Operation* op) {
 }
 
 const Operation* swap(Wave& w, const Operation* op) {
+  count_vector(w);
   u32 *a = w.row(op->destination.index), *b = w.row(op->source[0].index);
   for_lanes(w.exec(), [&](unsigned i) { std::swap(a[i], b[i]); });
   return following(op);
@@ -184,6 +188,7 @@ const Operation* swap(Wave& w, const Operation* op) {
 // RDNA: v_permlane16 reads lane numbers of 4 bits from a pair of scalars; x16 from the other row of the pair.
 template <bool across>
 const Operation* permute_lanes(Wave& w, const Operation* op) {
+  count_vector(w);
   const u32* row = plain_source(w, op, 0);
   const auto scalar = [&](unsigned k) {
     return op->source[k].kind == OperandKind::constant ? op->source[k].row[0] : read32(w, op->source[k]);
@@ -206,6 +211,8 @@ const Operation* permute_lanes(Wave& w, const Operation* op) {
   return following(op);
 }
 const Operation* permute_halves(Wave& w, const Operation* op) {
+  count_vector(w);
+  if (w.lanes == 32) return following(op);  // there is no other half
   const u32* row = plain_source(w, op, 0);
   alignas(64) u32 copy[row_lanes], result[row_lanes];
   std::memcpy(copy, row, sizeof copy);
@@ -217,6 +224,7 @@ const Operation* permute_halves(Wave& w, const Operation* op) {
 // v_movrel*: register numbers plus m0.
 template <bool source, bool destination>
 const Operation* move_relative(Wave& w, const Operation* op) {
+  count_vector(w);
   const unsigned offset = w.s[reg_m0];
   const unsigned to = op->destination.index + (destination ? offset : 0);
   const u32* from = plain_source(w, op, 0);
@@ -228,6 +236,56 @@ const Operation* move_relative(Wave& w, const Operation* op) {
   if (to >= accumulator_base)
     return w.fail(op, DispatchStatus::illegal_instruction, "m0 leads past the vector registers");
   blend(w, w.row(to), from, 1, w.exec());
+  return following(op);
+}
+
+// v_movrelsd_2, v_swaprel: m0 has an offset for the source in bits 0-9 and one for the destination in bits 16-25.
+template <bool exchange>
+const Operation* move_relative_both(Wave& w, const Operation* op) {
+  count_vector(w);
+  const unsigned m0 = w.s[reg_m0];
+  const unsigned to = op->destination.index + (m0 >> 16 & 0x3ff), from = op->source[0].index + (m0 & 0x3ff);
+  if (op->source[0].kind != OperandKind::vector || to >= accumulator_base || from >= accumulator_base)
+    return w.fail(op, DispatchStatus::illegal_instruction, "m0 leads past the vector registers");
+  u32 *a = w.row(to), *b = w.row(from);
+  if constexpr (exchange)
+    for_lanes(w.exec(), [&](unsigned i) { std::swap(a[i], b[i]); });
+  else
+    blend(w, a, b, 1, w.exec());
+  return following(op);
+}
+
+// Halves of two registers change places (RDNA3's true 16-bit registers).
+const Operation* swap_halves(Wave& w, const Operation* op) {
+  count_vector(w);
+  const unsigned op_sel = op->modifiers == nullptr ? 0 : op->modifiers->op_sel;
+  const unsigned a_shift = op_sel & 8 ? 16 : 0, b_shift = op_sel & 1 ? 16 : 0;
+  u32 *a = w.row(op->destination.index), *b = w.row(op->source[0].index);
+  for_lanes(w.exec(), [&](unsigned i) {
+    const u32 x = a[i] >> a_shift & 0xffffu, y = b[i] >> b_shift & 0xffffu;
+    a[i] = (a[i] & ~(0xffffu << a_shift)) | y << a_shift;
+    b[i] = (b[i] & ~(0xffffu << b_shift)) | x << b_shift;
+  });
+  return following(op);
+}
+
+// Four masked sums of absolute byte differences, at four byte offsets, each added to a dword of its own.
+const Operation* masked_sad_quad(Wave& w, const Operation* op) {
+  count_vector(w);
+  const u32 *a = plain_source(w, op, 0), *b = plain_source(w, op, 1), *c = plain_source(w, op, 2);
+  u32* result = w.engine->temporary[4];
+  for (unsigned i = 0; i < w.lanes; ++i) {
+    const u64 window = a[i] | u64{a[i + row_lanes]} << 32;
+    for (unsigned k = 0; k < 4; ++k) {
+      u32 sum = op->source[2].dwords == 4 ? c[i + k * row_lanes] : c[i];
+      for (unsigned byte = 0; byte < 4; ++byte) {
+        const u32 x = static_cast<u32>(window >> 8 * (k + byte)) & 255, y = b[i] >> 8 * byte & 255;
+        if (y != 0) sum += x > y ? x - y : y - x;
+      }
+      result[i + k * row_lanes] = sum;
+    }
+  }
+  blend(w, w.row(op->destination.index), result, 4, w.exec());
   return following(op);
 }
 
@@ -265,6 +323,11 @@ std::span<const Instruction> special_vector_instructions() {
       special("v_movreld_b32", &move_relative<false, true>, {u, none}, {u, none, none, none}),
       special("v_movrels_b32", &move_relative<true, false>, {u, none}, {u, none, none, none}),
       special("v_movrelsd_b32", &move_relative<true, true>, {u, none}, {u, none, none, none}),
+      special("v_movrelsd_2_b32", &move_relative_both<false>, {u, none}, {u, none, none, none}),
+      special("v_swaprel_b32", &move_relative_both<true>, {u, none}, {u, none, none, none}),
+      special("v_swap_b16", &swap_halves, {Type::u16_, none}, {Type::u16_, none, none, none},
+              instruction_own_modifiers),
+      special("v_mqsad_u32_u8", &masked_sad_quad, {Type::wide, none}, {Type::u64_, u, Type::wide, none}),
       special("v_nop", &nothing, {none, none}, {none, none, none, none}),
       special("v_pipeflush", &nothing, {none, none}, {none, none, none, none}),
       special("v_clrexcp", &nothing, {none, none}, {none, none, none, none}),

@@ -108,7 +108,7 @@ std::span<const Instruction> compare_instructions() {
     add_float<half>(*made, "f16");
     add_float<float>(*made, "f32");
     add_float<double>(*made, "f64");
-    add<bool(half, u32)>([](half a, u32 b) { return in_class(a, b); }, *made, "class", "f16");
+    add<bool(half, u16)>([](half a, u16 b) { return in_class(a, b); }, *made, "class", "f16");
     add<bool(float, u32)>([](float a, u32 b) { return in_class(a, b); }, *made, "class", "f32");
     add<bool(double, u32)>([](double a, u32 b) { return in_class(a, b); }, *made, "class", "f64");
     return made;

@@ -42,6 +42,7 @@ struct Engine {
   DispatchHost* host = nullptr;
   u64 memory_generation = 0;
   DispatchCounters counters;
+  bool count_details = false;
   alignas(64) std::array<u64, row_lanes> address;
   alignas(64) std::array<std::byte*, row_lanes> pointer;
 
@@ -76,6 +77,7 @@ struct Wave {
   WaveState state = WaveState::ready;
   bool mode_is_default = true;  // round to nearest, no flushing, no register indexing
   bool yielded = false;
+  bool in_global_sync = false, global_flag = false;  // waits at a global barrier, which had this flag
   u8 index_mode = 0;  // s_set_gpr_idx_on: bits 0-2 sources, bit 3 destination are indexed by m0
   u32 mode = 0;
   u32 trap_status = 0;
@@ -151,10 +153,10 @@ struct Workgroup {
   std::vector<std::byte> lds;
   std::array<u32, 3> id{};
   unsigned live = 0, waiting = 0;
-  unsigned cursor = 0;  // next wave to run
+  unsigned cursor = 0;   // next wave to run
   bool polls = false;    // its last slice did little but read memory in a loop, or sleep
   bool blocked = false;  // every wave waits at a barrier, of the workgroup or of the grid
-  u64 random = 0;       // of a dispatch with a seed
+  u64 random = 0;        // of a dispatch with a seed
 };
 
 // The pc of an operation; operations know their place in the cache's pages.

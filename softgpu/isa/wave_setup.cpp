@@ -127,7 +127,7 @@ std::unique_ptr<Workgroup> make_workgroup(DispatchState& state, u64 number) {
     w.fill_mask(w.exec());
     w.scc = false;
     w.state = WaveState::ready;
-    w.yielded = false;
+    w.yielded = w.in_global_sync = false;
     w.index_mode = 0;
     w.mode = kernel.mode;
     w.mode_changed();

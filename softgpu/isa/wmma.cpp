@@ -28,7 +28,8 @@ float float_element(const u32* rows, unsigned lane, unsigned k, Element type, bo
 }
 
 const Operation* wave_matrix(Wave& w, const Operation* op) {
-  ++w.engine->counters.valu;
+  count_vector(w);
+  ++w.engine->counters.matrix;
   const Kind kind = *static_cast<const Kind*>(op->instruction->detail);
   const u32 *a = plain_source(w, op, 0), *b = plain_source(w, op, 1);
   const Operand& addend = op->source[2];

@@ -115,6 +115,24 @@ extern "C" __global__ void grid_barrier(int* arrived, int* out) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = *arrived;
 }
 
+// A barrier of the device (global wave sync), set up by a dispatch of its own as HIP's cooperative launch does.
+extern "C" __global__ void sync_init(int groups) {
+  if (threadIdx.x == 0) __builtin_amdgcn_ds_gws_init(groups - 1, 0);
+}
+extern "C" __global__ void sync_exchange(int* values, int* out, int rounds) {
+  const int next = (blockIdx.x + 1) % gridDim.x;
+  for (int round = 0; round < rounds; ++round) {
+    if (threadIdx.x == 0) {
+      __hip_atomic_store(&values[blockIdx.x], 100 * round + (int)blockIdx.x, __ATOMIC_SEQ_CST, __HIP_MEMORY_SCOPE_AGENT);
+      __builtin_amdgcn_ds_gws_barrier(gridDim.x - 1, 0);
+      const int got = __hip_atomic_load(&values[next], __ATOMIC_SEQ_CST, __HIP_MEMORY_SCOPE_AGENT);
+      if (got != 100 * round + next) atomicAdd(out, 1);
+      __builtin_amdgcn_ds_gws_barrier(gridDim.x - 1, 0);
+    }
+    __syncthreads();
+  }
+}
+
 extern "C" __global__ void bad_store(int* out) { out[threadIdx.x * 1024] = 1; }
 
 extern "C" __global__ void fma_loop(float* out, int n) {
