@@ -46,6 +46,15 @@ void take(Verdict& verdict, const WorkerRun& run) {
     verdict.restore->ns = run.restore_ns;
   }
   verdict.device_times.push_back(run.device_ns);
+  if (verdict.device_times.size() == 1 && !run.printed.empty()) {
+    verdict.notes.push_back(
+        fmt::format("the kernel printed{}:\n{}",
+                    run.printed_dropped == 0 ? "" : fmt::format(" ({} bytes more)", run.printed_dropped), run.printed));
+  }
+  if (verdict.device_times.size() == 1 && run.host_calls_refused != 0) {
+    verdict.notes.push_back(
+        fmt::format("{} calls of the kernel to the host were no printf and got zeros", run.host_calls_refused));
+  }
   if (!run.verdict) return;
   ++verdict.runs;
   verdict.compared_bytes = std::max(verdict.compared_bytes, run.verdict->compared_bytes);

@@ -13,7 +13,7 @@ namespace {
 using codeobject::Kernel;
 using codeobject::KernelArgument;
 
-enum class Action { keep, zero, queue, shared_base, private_base };
+enum class Action { keep, zero, queue, shared_base, private_base, host_calls };
 
 struct HiddenRow {
   std::string_view value_kind;
@@ -28,7 +28,7 @@ constexpr HiddenRow hidden_rows[] = {
     {"hidden_shared_base", Action::shared_base, nullptr},
     {"hidden_private_base", Action::private_base, nullptr},
     // Served by a thread of the application; nobody answers here.
-    {"hidden_hostcall_buffer", Action::zero,
+    {"hidden_hostcall_buffer", Action::host_calls,
      "the kernel has a hostcall buffer (printf, assert or malloc on the device); calls to the host fault in a replay"},
     {"hidden_default_queue", Action::zero, "the kernel may enqueue kernels by itself; that faults in a replay"},
     {"hidden_completion_action", Action::zero, nullptr},
@@ -146,6 +146,9 @@ KernargResult build_kernarg(const Kernel& captured, std::span<const std::byte> c
       case Action::private_base:
         value = values.private_base;
         break;
+      case Action::host_calls:
+        value = values.host_calls;
+        break;
       case Action::zero:
         break;
       case Action::keep: {
@@ -174,7 +177,7 @@ KernargResult build_kernarg(const Kernel& captured, std::span<const std::byte> c
     std::memcpy(result.bytes.data() + begin, &value, argument.size);
     if (row != nullptr && value != before) {
       result.rewrites.push_back({argument.offset, argument.size, argument.value_kind});
-      if (row->note != nullptr && before != 0) result.notes.emplace_back(row->note);
+      if (row->note != nullptr && before != 0 && value == 0) result.notes.emplace_back(row->note);
     }
   }
   return result;

@@ -15,6 +15,7 @@ namespace kerncap::replay {
 
 struct ProcessValues {                                             // of the replaying process
   std::uint64_t queue = 0;                                         // hsa_queue_t*
+  std::uint64_t host_calls = 0;                                    // HostCallBuffer*; 0: nobody answers
   std::uint32_t shared_base = 0, private_base = 0;                 // aperture bases, upper halves (amd_queue_t)
   std::array<std::uint32_t, 3> grid{1, 1, 1}, workgroup{1, 1, 1};  // work-items, as in the packet
   unsigned dimensions = 1;

@@ -11,6 +11,7 @@ set(KERNCAP_REPLAY_JUDGE_SOURCES
   replay/compare.cpp
   replay/element_type.cpp
   replay/gpu_clock.cpp
+  replay/host_calls.cpp
   replay/judge.cpp
   replay/kernarg.cpp
   replay/options.cpp
@@ -57,6 +58,7 @@ set(KERNCAP_REPLAY_HEADERS
   replay/element_type.h
   replay/expected.h
   replay/gpu_clock.h
+  replay/host_calls.h
   replay/hsa_api.h
   replay/interruption.h
   replay/judge.h

@@ -52,6 +52,16 @@ std::string memory_label(const Region& region) {
   return fmt::format("memory at {:#x} ({})", region.address, snapshot::to_string(region.kind));
 }
 
+// Where the application's runtime answered the kernel's calls to the host; 0: nowhere.
+std::uint64_t captured_host_call_buffer(const snapshot::Dispatch& dispatch, std::span<const std::byte> kernarg) {
+  std::uint64_t address = 0;
+  for (const codeobject::KernelArgument& argument : dispatch.kernel.arguments) {
+    if (argument.value_kind == "hidden_hostcall_buffer" && argument.offset + sizeof address <= kernarg.size())
+      std::memcpy(&address, kernarg.data() + argument.offset, sizeof address);
+  }
+  return address;
+}
+
 // Holes of a 2 MiB block that belong to no captured region.
 std::vector<Range> slack_of(const Plan& plan, const std::vector<Region>& regions) {
   std::vector<Range> result;
@@ -118,6 +128,7 @@ bool State::is_candidates_own(const snapshot::Dispatch& dispatch, const Placemen
 
 void State::make_pieces(const Reader& reader) {
   const snapshot::Dispatch& dispatch = reader.manifest().dispatches[dispatch_];
+  const std::uint64_t host_calls = captured_host_call_buffer(dispatch, reader.kernarg(dispatch_));
   for (std::size_t i = 0; i < dispatch.regions.size(); ++i) {
     const Region& region = dispatch.regions[i];
     if (region.size == 0) continue;
@@ -153,7 +164,11 @@ void State::make_pieces(const Reader& reader) {
     // after is not the kernel's doing. A kernel must leave it as it is.
     const bool holds_kernarg = region.agent < 0 && dispatch.kernarg_address >= region.address &&
                                dispatch.kernarg_address - region.address < region.size;
-    piece.unchanged_expected = region.kind == RegionKind::host_kernarg || holds_kernarg;
+    // Nor is what the application's runtime did in the buffer through which the kernel called the host: ours is
+    // elsewhere.
+    const bool holds_host_calls =
+        region.agent < 0 && host_calls >= region.address && host_calls - region.address < region.size;
+    piece.unchanged_expected = region.kind == RegionKind::host_kernarg || holds_kernarg || holds_host_calls;
     for (const Span& span : spans_of(region, arguments_, rules_)) {
       if (span.ignore) {
         skipped_.push_back(

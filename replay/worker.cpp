@@ -12,6 +12,7 @@
 #include "core/snapshot/reader.h"
 #include "core/support/file.h"
 #include "replay/channel.h"
+#include "replay/host_calls.h"
 #include "replay/kernarg.h"
 #include "replay/memory.h"
 #include "replay/software_gpu.h"
@@ -23,6 +24,9 @@ namespace {
 using support::ExitCode;
 using support::fail;
 using support::Json;
+
+// At least as many as waves can run at a time on the largest GPUs.
+constexpr std::size_t host_call_packets = 16384;
 
 class Session {
  public:
@@ -39,6 +43,7 @@ class Session {
   void reserve_ranges();
   Patches prepare_launch(const snapshot::Reader& reader);
   void place_kernarg(const snapshot::Reader& reader, const snapshot::Dispatch& dispatch, Patches& patches);
+  std::uint64_t host_call_buffer(const codeobject::Kernel& kernel);
   void send_ready();
   Json arguments_json() const;
   std::string argument_value(const Argument& argument) const;
@@ -69,6 +74,10 @@ class Session {
   double restore_ns_ = 0;
   std::uint64_t written_bytes_ = 0;  // at first, of all memory
   double write_ns_ = 0;
+  std::unique_ptr<HostCalls> host_calls_;  // of kernels that print
+  HostCallBuffer* host_call_memory_ = nullptr;
+  hsa_signal_t host_call_doorbell_{};
+  void restart_host_calls();
   bool fresh_ = false;     // memory is exactly the before state
   bool in_trial_ = false;  // ... of a trial on changed inputs
   bool known_ = true;      // what the last run dirtied is known
@@ -113,6 +122,7 @@ void Session::place_kernarg(const snapshot::Reader& reader, const snapshot::Disp
   const auto* amd_queue = reinterpret_cast<const amd_queue_t*>(queue);
   values.shared_base = amd_queue->group_segment_aperture_base_hi;
   values.private_base = amd_queue->private_segment_aperture_base_hi;
+  values.host_calls = host_call_buffer(program_.kernel);
   values.grid = dispatch.grid;
   values.workgroup = dispatch.workgroup;
   values.dimensions = dispatch.setup & 3;
@@ -144,6 +154,35 @@ void Session::place_kernarg(const snapshot::Reader& reader, const snapshot::Disp
   }
   own_kernarg_ = built.bytes;
   launch_.kernarg_address = reinterpret_cast<std::uint64_t>(kernarg_memory_);
+}
+
+// Where the kernel finds somebody who answers its calls to the host; 0 for a kernel that makes none.
+std::uint64_t Session::host_call_buffer(const codeobject::Kernel& kernel) {
+  host_calls_.reset();
+  const bool calls = std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
+                                 [](const auto& argument) { return argument.value_kind == "hidden_hostcall_buffer"; });
+  if (!calls) return 0;
+  if (host_call_memory_ == nullptr) {
+    Placement like;
+    like.kind = snapshot::RegionKind::host_fine;
+    void* memory = nullptr;
+    check(
+        hsa().hsa_amd_memory_pool_allocate(device_->pool(like).handle, host_call_bytes(host_call_packets), 0, &memory),
+        "allocating a buffer for the kernel's calls to the host");
+    check(hsa().hsa_amd_agents_allow_access(1, &device_->dispatch_agent().handle, nullptr, memory),
+          "giving the GPU access to the buffer for its calls to the host");
+    check(hsa().hsa_signal_create(0, 0, nullptr, &host_call_doorbell_), "creating a signal");
+    host_call_memory_ = static_cast<HostCallBuffer*>(memory);
+  }
+  restart_host_calls();
+  return reinterpret_cast<std::uint64_t>(host_call_memory_);
+}
+
+// Each run begins with an empty buffer and nothing printed.
+void Session::restart_host_calls() {
+  const std::span memory(reinterpret_cast<std::byte*>(host_call_memory_), host_call_bytes(host_call_packets));
+  make_host_call_buffer(memory, host_call_packets, host_call_doorbell_.handle);
+  host_calls_ = std::make_unique<HostCalls>(host_call_memory_, host_call_packets);
 }
 
 std::vector<std::byte> file_bytes(const std::filesystem::path& path) {
@@ -444,9 +483,14 @@ bool Session::run(const Json& command) {
   known_ = false;
   phase("running the kernel");
   const std::chrono::milliseconds timeout(command.at("timeout_ms").get<std::int64_t>());
+  if (host_calls_) {
+    restart_host_calls();
+    host_calls_->start();
+  }
   set_circumstances(circumstances);
   const LaunchResult result = device_->launch(launch_, timeout);
   set_circumstances({});
+  if (host_calls_) host_calls_->stop();
   switch (result.end) {
     case LaunchEnd::fault:
       channel_.send({{"event", "fault"}, {"text", "memory access fault at " + fault_text(result.fault_address)}});
@@ -468,6 +512,11 @@ bool Session::run(const Json& command) {
               {"host_ns", result.host_ns},
               {"restored_bytes", restored_bytes_},
               {"restore_ns", restore_ns_}};
+  if (host_calls_) {
+    answer["printed"] = host_calls_->printed;
+    answer["printed_dropped"] = host_calls_->dropped_bytes;
+    answer["host_calls_refused"] = host_calls_->refused;
+  }
   if (result.clock_hz) answer["clock_hz"] = *result.clock_hz;
   if (extent == "record") {
     phase("recording the outcome");

@@ -252,6 +252,9 @@ WorkerRun WorkerProcess::run(const RunRequest& request) {
   result.host_ns = answer.value("host_ns", 0.0);
   result.restore_ns = answer.value("restore_ns", 0.0);
   result.restored_bytes = answer.value("restored_bytes", std::uint64_t{0});
+  result.printed = answer.value("printed", "");
+  result.printed_dropped = answer.value("printed_dropped", std::uint64_t{0});
+  result.host_calls_refused = answer.value("host_calls_refused", std::uint64_t{0});
   result.clock_hz = answer.value("clock_hz", 0.0);
   result.compare_ns = answer.value("compare_ns", 0.0);
   if (answer.contains("verdict")) result.verdict = verdict_from_json(answer.at("verdict"));

@@ -48,6 +48,8 @@ struct WorkerRun {
   double device_ns = 0, host_ns = 0, compare_ns = 0;
   double restore_ns = 0;  // of putting back what the run before had dirtied
   std::uint64_t restored_bytes = 0;
+  std::string printed;  // by the kernel
+  std::uint64_t printed_dropped = 0, host_calls_refused = 0;
   double clock_hz = 0;             // 0: the system does not tell
   std::optional<Verdict> verdict;  // outcome matches or differs, with parts, when compared
 };

@@ -101,6 +101,14 @@ class Replay(unittest.TestCase):
                 self.assertEqual(got, code, verdict)
                 self.assertRegex(verdict["sentence"], sentence)
 
+    def test_what_a_kernel_prints_is_told(self):
+        code, verdict = self.replay("validate", self.folder / "fresh", "--code-object", self.hsaco("prints"))
+        self.assertEqual(code, VALID, verdict)
+        printed = "\n".join(verdict["notes"])
+        self.assertIn("the kernel printed:\n", printed)
+        self.assertIn("work-item 1 of step: 33.19    42|ff  |x%\n", printed)
+        self.assertEqual(printed.count("work-item "), 6)
+
     def test_more_lds_than_there_is_counts_as_not_valid(self):
         # The application passes 4 KiB of dynamic LDS, and the candidate needs nearly all there is by itself.
         snapshot = self.edited(lambda d: d["packet"].update(group_segment_size=4096))
