@@ -26,9 +26,9 @@ std::vector<FoundCodeObject> code_objects_in_host_bitcode(std::span<const std::b
   llvm::LLVMContext context;
   context.setDiagnosticHandlerCallBack(ignore_diagnostics, nullptr);
   // Lazily: function bodies, nearly all of the file, are not read.
-  auto module = llvm::getLazyBitcodeModule(
-      llvm::MemoryBufferRef(llvm::StringRef(view.text().data(), view.size()), llvm::StringRef(name.data(), name.size())),
-      context);
+  auto module = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(llvm::StringRef(view.text().data(), view.size()),
+                                                                 llvm::StringRef(name.data(), name.size())),
+                                           context);
   if (!module) {
     support::fail(support::ExitCode::bad_input, "{}: LLVM bitcode that cannot be read: {}", name,
                   llvm::toString(module.takeError()));

@@ -95,12 +95,13 @@ class Reply {
     }
   }
 
-  // SOURCE in CMakeFiles/TARGET.dir/SOURCE.o: relative to the target's source or build folder, whichever is shorter, with
-  // ".." spelled "__"; a file outside of the project by its whole path
+  // SOURCE in CMakeFiles/TARGET.dir/SOURCE.o: relative to the target's source or build folder, whichever is shorter,
+  // with ".." spelled "__"; a file outside of the project by its whole path
   // (cmLocalGenerator::GetObjectFileNameWithoutTarget).
   std::string object_name(const std::string& file, const Folders& folders) const {
     std::string name;
-    for (const auto& [top, folder] : {std::pair{source_folder_, folders.source}, std::pair{build_folder_, folders.build}}) {
+    for (const auto& [top, folder] :
+         {std::pair{source_folder_, folders.source}, std::pair{build_folder_, folders.build}}) {
       if (!file.starts_with(top + "/")) continue;
       std::string relative = fs::path(file).lexically_relative(folder).string();
       if (name.empty() || relative.size() < name.size()) name = std::move(relative);

@@ -347,9 +347,8 @@ TEST_F(Operations, a_record_that_is_read_late_counts_by_its_time) {
   // Another host's log arrives with records of an earlier time.
   Record of_a = unit("a", 10), of_b = unit("b", 10);
   of_a.source = of_b.source = "earlier.c";
-  support::write_file_atomically(folder() / "logs/other.kclog",
-                                 make_frame(FrameType::record, encode_record(of_a)) +
-                                     make_frame(FrameType::record, encode_record(of_b)));
+  support::write_file_atomically(folder() / "logs/other.kclog", make_frame(FrameType::record, encode_record(of_a)) +
+                                                                    make_frame(FrameType::record, encode_record(of_b)));
   const auto check = [&] {
     const Database database(folder());
     EXPECT_EQ(database.find_output(build() / "a.o").at(0).record.source, "a.c");
