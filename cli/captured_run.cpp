@@ -14,6 +14,7 @@
 
 #include "capture/ranges.h"
 #include "cli/companions.h"
+#include "cli/runtime_compiled.h"
 #include "core/codeobject/code_object.h"
 #include "core/support/file.h"
 #include "core/support/json.h"
@@ -375,11 +376,14 @@ CaptureOutcome take_snapshot(const Program& program, const std::string& command,
   config.reachable_only = options.scope == "reachable";
   config.max_bytes = options.max_bytes;
   config.process = options.process;
-  CapturedRun run =
-      run_captured(program, config, application, device_environment(options.devices, program.settings, {"gfx90a"}));
+  const RuntimeCompiled runtime_compiled;
+  Environment environment = device_environment(options.devices, program.settings, {"gfx90a"});
+  runtime_compiled.add_to(environment);
+  CapturedRun run = run_captured(program, config, application, environment);
   for (Status& status : run.statuses) {
     if (status.state != StatusState::captured) continue;
     if (status.ambiguous) refuse_ambiguity({status}, options);
+    runtime_compiled.keep(config.output);
     support::put_in_place(config.output, wanted, replace);
     return {wanted, std::move(status), run.application};
   }

@@ -11,6 +11,7 @@
 #include "emit/language_options.h"
 #include "emit/project.h"
 #include "emit/rebuild_check.h"
+#include "emit/runtime_program.h"
 #include "emit/slice.h"
 #include "emit/translation_unit.h"
 
@@ -108,6 +109,47 @@ SliceProposal find_kernel(const fs::path& project, const Rebuild& rebuild, const
   return std::move(answer.slice);
 }
 
+void describe_runtime_program(const RuntimeProgram& program, EmitReport& report) {
+  report.runtime_compiled = true;
+  report.capture_only_reason.clear();
+  report.translation_unit =
+      TranslationUnit{program.name.empty() ? program.project_path : program.name, "", "", program.library, 0};
+  report.files.push_back({program.name, program.project_path, program.source.size()});
+  for (const auto& header : program.headers)
+    report.files.push_back({header.include_name, header.project_path, header.content.size()});
+}
+
+// The program as the kernel finder takes it: under the names that its text uses, HIP's own header in the place of the
+// one that hipRTC brings along.
+Rebuild parsable(const RuntimeProgram& program, const std::string& target) {
+  static const compdb::Record in_root = [] {
+    compdb::Record record;
+    record.directory = "/hiprtc";
+    return record;
+  }();
+  Rebuild rebuild;
+  rebuild.record = &in_root;
+  rebuild.tree.main_file = program.project_path;
+  rebuild.tree.overlay.push_back({overlay_name("/hiprtc", "program.hip"), program.project_path});
+  for (const auto& header : program.headers)
+    rebuild.tree.overlay.push_back({overlay_name("/hiprtc", header.include_name), header.project_path});
+  rebuild.language_options = {"-x",
+                              "hip",
+                              "--cuda-device-only",
+                              "--offload-arch=" + target,
+                              "-nogpulib",
+                              "-nogpuinc",
+                              "-D__HIP_PLATFORM_AMD__",
+                              "-include",
+                              "hip/hip_runtime.h",
+                              "-I."};
+  for (const auto& option : program.options)
+    if (option.starts_with("-D") || option.starts_with("-I") || option.starts_with("-std=") || option.starts_with("-U"))
+      rebuild.language_options.push_back(option);
+  rebuild.name_expressions = program.name_expressions;
+  return rebuild;
+}
+
 }  // namespace
 
 const char* to_string(RebuildOutcome outcome) {
@@ -156,7 +198,11 @@ EmitReport emit_project(const EmitOptions& options) {
     report.warnings.insert(report.warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
     rebuild = prepare_rebuild(resolved, database, options, report);
   }
-  report.capture_only = !rebuild.has_value();
+  // What was compiled at run time can't be in a database, unless its text was compiled before by a compiler, too.
+  std::optional<RuntimeProgram> runtime_program;
+  if (!rebuild) runtime_program = runtime_program_of(options.snapshot, report.code_object, report.target);
+  if (runtime_program) describe_runtime_program(*runtime_program, report);
+  report.capture_only = !rebuild && !runtime_program;
 
   SliceProposal proposal;
   support::AtomicFolder folder(options.output, options.replace);
@@ -165,13 +211,22 @@ EmitReport emit_project(const EmitOptions& options) {
     write_rebuild_files(folder.path(), templates, *rebuild);
     if (options.find_kernel) proposal = find_kernel(folder.path(), *rebuild, options, report);
   }
+  if (runtime_program) {
+    write_runtime_program(folder.path(), templates, *runtime_program);
+    if (options.find_kernel) find_kernel(folder.path(), parsable(*runtime_program, report.target), options, report);
+  }
   write_disassembly(folder.path(), templates, dispatch, rebuild ? rebuild->jobs.steps.front().program : "", report);
   write_project_files(folder.path(), templates, manifest, options, rebuild ? &*rebuild : nullptr, report);
   if (rebuild && options.rebuild_check) {
     RebuildFolder build(folder.path());
-    report.rebuild = check_rebuild(build, *rebuild, report.code_object);
+    report.rebuild = check_rebuild(build, &*rebuild, report.code_object);
     if (options.slice) report.slice = slice_project(folder.path(), *rebuild, proposal, build, report);
     write_project_files(folder.path(), templates, manifest, options, &*rebuild, report);  // README.md tells the outcome
+  }
+  if (runtime_program && options.rebuild_check) {
+    RebuildFolder build(folder.path());
+    report.rebuild = check_rebuild(build, nullptr, report.code_object);
+    write_project_files(folder.path(), templates, manifest, options, nullptr, report);
   }
   if (options.slice && !report.slice) report.slice.emplace().reason = "there are no sources to slice";
   folder.commit();

@@ -106,6 +106,7 @@ struct EmitReport {
   std::string symbol, demangled, code_object, target;
   bool capture_only = false;
   std::string capture_only_reason;
+  bool runtime_compiled = false;  // through hipRTC: the translation unit's compiler is the library that did it
   std::optional<TranslationUnit> translation_unit;
   std::vector<TranslationUnit> other_candidates;  // other compiler calls that gave the same bytes
   std::optional<KernelDefinition> kernel;

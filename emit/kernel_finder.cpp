@@ -40,6 +40,7 @@ Request request_for(const fs::path& project, const Rebuild& rebuild, const std::
                       {"directory", request.directory},
                       {"main_file", request.main_file},
                       {"options", rebuild.language_options},
+                      {"name_expressions", rebuild.name_expressions},
                       {"files", files}};
   return request;
 }

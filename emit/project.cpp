@@ -280,6 +280,12 @@ void write_project_files(const fs::path& project, const Templates& templates, co
                          const EmitOptions& options, const Rebuild* rebuild, const EmitReport& report) {
   Json values = project_values(manifest, options, report);
   values["rebuild"] = rebuild != nullptr ? rebuild_values(*rebuild) : Json(false);
+  if (report.runtime_compiled) {
+    Json sources = Json::array();
+    for (const auto& file : report.files) sources.push_back({{"path", file.project_path}});
+    values["runtime_program"] = {{"sources", std::move(sources)}};
+  }
+  values["buildable"] = rebuild != nullptr || report.runtime_compiled;
   for (const char* name : {"CMakeLists.txt", "CMakePresets.json", "README.md", "kerncap.toml"})
     write_file(project / name, templates.render(std::string(name) + ".mustache", values));
   for (const char* name : {"cmake/KerncapProject.cmake", "cmake/SameCode.cmake", "cmake/Disassemble.cmake"})

@@ -27,6 +27,7 @@ struct Rebuild {
   std::vector<OtherTarget> other_targets;  // kept as an option
   SourceTree tree;
   std::vector<std::string> language_options;  // of the kernel's device pass, for editors
+  std::vector<std::string> name_expressions;  // of hipRTC: what its templates are instantiated for
 };
 
 // Sources, overlay, jobs: what the kernel finder and the rebuild check read.

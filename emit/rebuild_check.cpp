@@ -101,7 +101,7 @@ std::string RebuildFolder::build() {
   return result.succeeded() ? "" : first_error(result);
 }
 
-RebuildCheck check_rebuild(RebuildFolder& folder, const Rebuild& rebuild, const std::string& digest) {
+RebuildCheck check_rebuild(RebuildFolder& folder, const Rebuild* rebuild, const std::string& digest) {
   RebuildCheck check;
   const auto start = std::chrono::steady_clock::now();
   try {
@@ -115,7 +115,9 @@ RebuildCheck check_rebuild(RebuildFolder& folder, const Rebuild& rebuild, const 
   }
   check.wall = since(start);
   check.outcome = check.digest == digest ? RebuildOutcome::byte_identical : RebuildOutcome::differs;
-  if (check.outcome == RebuildOutcome::differs) check.reason = reason_for_difference(rebuild);
+  if (check.outcome == RebuildOutcome::differs)
+    check.reason = rebuild != nullptr ? reason_for_difference(*rebuild)
+                                      : "hipRTC on this machine gives other code for the same program";
   return check;
 }
 

@@ -31,6 +31,7 @@ class RebuildFolder {
 };
 
 // Why the project does not make the captured code object is in the result; nothing is thrown for that.
-RebuildCheck check_rebuild(RebuildFolder& folder, const Rebuild& rebuild, const std::string& digest);
+// `rebuild` tells the reasons for a difference; none for a program that was compiled at run time.
+RebuildCheck check_rebuild(RebuildFolder& folder, const Rebuild* rebuild, const std::string& digest);
 
 }  // namespace kerncap::emit

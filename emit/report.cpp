@@ -20,6 +20,7 @@ Json to_json(const EmitReport& report) {
   Json document{{"project", report.project.string()}, {"symbol", report.symbol}, {"demangled", report.demangled},
                 {"code_object", report.code_object},  {"target", report.target}, {"capture_only", report.capture_only}};
   if (report.capture_only) document["capture_only_reason"] = report.capture_only_reason;
+  document["runtime_compiled"] = report.runtime_compiled;
   if (report.translation_unit) document["translation_unit"] = to_json(*report.translation_unit);
   document["other_candidates"] = Json::array();
   for (const auto& unit : report.other_candidates) document["other_candidates"].push_back(to_json(unit));

@@ -86,8 +86,15 @@ class Slicing : public ::testing::Test {
   void compile(std::vector<std::string> more = {}) {
     application_.write("include/library.h", header);
     application_.write("src/app.hip", source);
-    std::vector<std::string> argv{
-        KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "-O3", "-std=c++17", "-I../include", "-c", "../src/app.hip", "-o", "app.o"};
+    std::vector<std::string> argv{KERNCAP_TEST_HIPCC_PATH,
+                                  "--offload-arch=gfx90a",
+                                  "-O3",
+                                  "-std=c++17",
+                                  "-I../include",
+                                  "-c",
+                                  "../src/app.hip",
+                                  "-o",
+                                  "app.o"};
     argv.insert(argv.end(), more.begin(), more.end());
     application_.compile(argv, "build");
   }
@@ -195,8 +202,7 @@ static __device__ __attribute__((noinline)) int work(int* p, int n) {
 __global__ void first(int* p) { *p = work(p, 3); }
 __global__ void second(int* p) { *p = work(p, p[4]); }
 )");
-  application_.compile(
-      {KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "-O2", "-c", "src/app.hip", "-o", "build.o"});
+  application_.compile({KERNCAP_TEST_HIPCC_PATH, "--offload-arch=gfx90a", "-O2", "-c", "src/app.hip", "-o", "build.o"});
   auto options = application_.options(application_.snapshot_of("build.o", "gfx90a", "first"));
   options.slice = true;
   const std::string before = support::read_text_file(application_.sources() / "src/app.hip");

@@ -1,6 +1,7 @@
 // kerncap-find-kernel: reads a request on standard input, answers on standard output, both JSON.
 //
-// Request: symbol; directory, main_file, options (driver level); files: [{name, content, label}], the overlay.
+// Request: symbol; directory, main_file, options (driver level); files: [{name, content, label}], the overlay;
+// name_expressions of hipRTC, slice.
 // Answer: the members of emit::KernelDefinition, or {"problem": "..."}; exit status 0 in both cases.
 #include <clang/Frontend/ASTUnit.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -45,6 +46,20 @@ class SearchAction : public clang::ASTFrontendAction {
   Json& answer_;
 };
 
+// Empty without name expressions.
+std::string instantiations(const Json& document, const std::string& main_file) {
+  if (!document.contains("name_expressions") || document.at("name_expressions").empty()) return "";
+  std::string text = "#include \"" + main_file + "\"\n";
+  for (const auto& entry : support::array_member(document, "name_expressions", "request")) {
+    std::string name = entry.is_string() ? entry.get<std::string>() : "";
+    name.erase(0, name.find_first_not_of(" \t&("));
+    if (const auto end = name.rfind('>'); end != std::string::npos)  // a specialisation; nothing else needs help
+      text += "template __attribute__((global)) decltype(" + name.substr(0, end + 1) + ") " + name.substr(0, end + 1) +
+              ";\n";
+  }
+  return text;
+}
+
 Json answer_for(const Json& document) {
   SearchRequest request;
   request.symbol = support::string_member(document, "symbol", "request");
@@ -73,7 +88,17 @@ Json answer_for(const Json& document) {
   std::vector<std::string> command{"clang"};
   for (const auto& option : support::array_member(document, "options", "request"))
     if (option.is_string()) command.push_back(option.get<std::string>());
-  command.insert(command.end(), {"-fsyntax-only", "-w", "-Wno-error", main_file});
+  command.insert(command.end(), {"-fsyntax-only", "-w", "-Wno-error"});
+  // hipRTC instantiates what its name expressions name, so a file that uses them stands around the program.
+  const std::string around = directory + "/.kerncap-instantiations.hip";
+  if (const std::string text = instantiations(document, main_file); !text.empty()) {
+    llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> memory(new llvm::vfs::InMemoryFileSystem);
+    memory->addFile(around, 0, llvm::MemoryBuffer::getMemBufferCopy(text));
+    files->pushOverlay(memory);
+    command.push_back(around);
+  } else {
+    command.push_back(main_file);
+  }
 
   Json answer;
   llvm::IntrusiveRefCntPtr<clang::FileManager> manager(new clang::FileManager(clang::FileSystemOptions(), files));

@@ -189,6 +189,28 @@ function(kerncap_other_kernel name file)
   add_custom_target(kernel-${name} DEPENDS "${CMAKE_CURRENT_BINARY_DIR}/${file}")
 endfunction()
 
+# kerncap_runtime_program(<file> SOURCES <files...>)
+# Compiles what the application gave to hipRTC, through the same library. A macro, because languages are enabled for a folder.
+macro(kerncap_runtime_program kerncap_file)
+  cmake_parse_arguments(kerncap_arg "" "" "SOURCES" ${ARGN})
+  set(KERNCAP_HIPRTC "" CACHE FILEPATH "The library with hipRTC, instead of the recorded one")
+  enable_language(CXX)
+  add_executable(compile-program "${CMAKE_CURRENT_SOURCE_DIR}/hiprtc/compile_program.cpp")
+  target_compile_features(compile-program PRIVATE cxx_std_17)
+  target_link_libraries(compile-program PRIVATE ${CMAKE_DL_LIBS})
+  set(kerncap_depends compile-program "${CMAKE_CURRENT_SOURCE_DIR}/jobs/hiprtc.txt")
+  foreach(kerncap_source IN LISTS kerncap_arg_SOURCES)
+    list(APPEND kerncap_depends "${CMAKE_CURRENT_SOURCE_DIR}/${kerncap_source}")
+  endforeach()
+  add_custom_command(
+    OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${kerncap_file}"
+    COMMAND compile-program "${CMAKE_CURRENT_SOURCE_DIR}/jobs/hiprtc.txt" "${CMAKE_CURRENT_SOURCE_DIR}"
+            "${CMAKE_CURRENT_BINARY_DIR}/${kerncap_file}" ${KERNCAP_HIPRTC}
+    DEPENDS ${kerncap_depends}
+    COMMENT "Kernel: hipRTC"
+    VERBATIM)
+endmacro()
+
 # kerncap_kernel(<file> DIGEST <SHA-256 of the captured code object> SYMBOL <mangled name>)
 # Targets `kernel` (build it), `same-code` (is it byte for byte the captured one?) and, where llvm-objdump is found,
 # `disassembly` (kernel.s in the build folder, to be compared with the captured one).
