@@ -98,7 +98,7 @@ struct Slice {
   std::size_t emptied = 0;              // functions that lost their bodies
   std::vector<std::string> files;       // of the project that were changed; as compiled they are below whole/
   std::string digest;                   // of the sliced code object
-  std::uint64_t whole = 0, sliced = 0;  // ns, of the device-only builds, of the whole translation unit and of the slice
+  std::uint64_t whole = 0, sliced = 0;  // ns of processor time, device-only builds: the whole translation unit, the slice
 };
 
 struct EmitReport {

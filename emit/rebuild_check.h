@@ -20,7 +20,7 @@ class RebuildFolder {
   std::string configure();
   std::string build();  // the kernel's target; sets build_time()
 
-  std::uint64_t build_time() const { return build_time_; }  // ns, of the last build()
+  std::uint64_t build_time() const { return build_time_; }  // ns of processor time, of the last build()
   std::filesystem::path path() const { return folder_.path() / "build"; }
   std::filesystem::path code_object() const { return path() / "kernel.hsaco"; }
 

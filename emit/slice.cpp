@@ -113,7 +113,7 @@ Slice slice_project(const fs::path& project, const Rebuild& rebuild, const Slice
     } else if (problem = difference(whole, build.path() / step->output, report.symbol); !problem.empty()) {
       problem = "without the other functions the compiler makes another kernel: " + problem;
     } else if (slice.sliced >= slice.whole) {
-      problem = "it does not build faster than the whole translation unit";
+      problem = "it takes the compiler no less than the whole translation unit";
     } else {
       slice.digest = support::sha256_hex_of_file(build.code_object());
       for (const auto& [file, text] : changes.originals()) {

@@ -13,7 +13,7 @@ import kerncap_tests
 from kerncap_tests import DONE, ENVIRONMENT, NO, USAGE, gpu_options
 
 COMMANDS = ("doctor", "build", "db", "profile", "capture", "inspect", "emit", "extract", "pack", "unpack", "replay", "validate", "bench",
-            "softgpu", "completion", "manual")
+            "softgpu", "completion", "manual", "watch", "serve")
 
 
 class CommandLineTest(kerncap_tests.KerncapTestCase):
