@@ -1,4 +1,5 @@
 // Tried at configure time: does a static program of libstdc++'s templates, zstd and musl link here, and does it run?
+#include <cstdlib>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -23,6 +24,8 @@ int main(int argc, char** argv) {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += std::to_string(i % 7) + argv[argc - 1];
   ++counts[text];
+  // glibc's headers from 2.38 on turn these into functions (__isoc23_strtoul) that musl does not have.
+  counts["number"] = static_cast<int>(std::strtoul(argv[argc - 1], nullptr, 10) + std::strtol(argv[0], nullptr, 10));
   sorted[text] = "x";
   std::vector<char> packed(ZSTD_compressBound(text.size())), back(text.size());
   const std::size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3);
