@@ -2,6 +2,7 @@
 //   vram alone         the rest of the memory can be had, more cannot
 //   vram two           another process holds three quarters; when it is killed they are free again
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ int main(int count, char** arguments) {
     EXPECT(pipe(ready) == 0);
     const pid_t child = fork();
     if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // where this test fails, too
       dup2(ready[1], STDOUT_FILENO);
       execl("/proc/self/exe", arguments[0], "hold", nullptr);
       _exit(9);
@@ -54,7 +56,9 @@ int main(int count, char** arguments) {
     EXPECT(can_have(total() / 8));
     size_t free_bytes = 0, all = 0;
     HIP_OK(hipMemGetInfo(&free_bytes, &all));
+#if HIP_VERSION_MAJOR >= 6  // before, HIP subtracts what this process has from the total and asks nobody
     EXPECT(free_bytes <= all / 4);
+#endif
     kill(child, SIGKILL);
     EXPECT(waitpid(child, nullptr, 0) == child);
     EXPECT(can_have(total() / 2));
