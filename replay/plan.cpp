@@ -177,4 +177,12 @@ Plan make_plan(const snapshot::Dispatch& dispatch, const PlanOptions& options) {
   return plan;
 }
 
+const Placement* placement_of(const Plan& plan, std::size_t region) {
+  for (const Placement& placement : plan.placements) {
+    if (std::find(placement.regions.begin(), placement.regions.end(), region) != placement.regions.end())
+      return &placement;
+  }
+  return nullptr;
+}
+
 }  // namespace kerncap::replay

@@ -54,4 +54,7 @@ struct PlanOptions {
 // Throws Error{bad_input} when the regions contradict each other.
 Plan make_plan(const snapshot::Dispatch& dispatch, const PlanOptions& options);
 
+// Where the region with this index of the dispatch lies; nullptr when the plan leaves it out. Valid as long as the plan.
+const Placement* placement_of(const Plan& plan, std::size_t region);
+
 }  // namespace kerncap::replay

@@ -45,6 +45,7 @@ set(KERNCAP_REPLAY_WORKER_SOURCES
   replay/expected.cpp
   replay/software_gpu.cpp
   replay/state.cpp
+  replay/state_compare.cpp
   replay/steering.cpp
   replay/worker.cpp)
 
@@ -81,6 +82,7 @@ set(KERNCAP_REPLAY_HEADERS
   replay/steering.h
   replay/verdict.h
   replay/watch.h
+  replay/wiped_buffer.h
   replay/worker.h
   replay/worker_pool.h
   replay/worker_process.h)

@@ -69,6 +69,7 @@ class State {
 
  private:
   struct Piece;
+  static constexpr std::uint64_t work_chunks = 16;  // 1 MiB: what one thread takes at a time
   struct Work {  // chunks [first, last) of a region
     const Placement* placement;
     std::size_t region;
