@@ -41,16 +41,18 @@ class CapturedMemory : public ::testing::Test {
 
   const Dispatch& dispatch(std::size_t number = 0) const { return reader_->manifest().dispatches.at(number); }
 
-  std::optional<std::size_t> region_of(std::uint64_t address) const {
-    for (std::size_t r = 0; r < dispatch().regions.size(); ++r)
-      if (address - dispatch().regions[r].address < dispatch().regions[r].size) return r;
+  // Each dispatch has regions of its own: the application may allocate in between.
+  std::optional<std::size_t> region_of(std::uint64_t address, std::size_t number = 0) const {
+    const std::vector<Region>& regions = dispatch(number).regions;
+    for (std::size_t r = 0; r < regions.size(); ++r)
+      if (address - regions[r].address < regions[r].size) return r;
     return std::nullopt;
   }
 
   std::vector<std::uint32_t> words(std::uint64_t address, std::size_t count, State state,
                                    std::size_t number = 0) const {
     std::vector<std::uint32_t> out(count);
-    const auto region = region_of(address);
+    const auto region = region_of(address, number);
     EXPECT_TRUE(region) << "no region covers " << std::hex << address;
     if (region)
       reader_->read(number, *region, state, address - dispatch(number).regions[*region].address,
