@@ -169,11 +169,6 @@ void Session::note(const std::string& text) noexcept {
   }
 }
 
-StatusState Session::state() const {
-  const std::lock_guard lock(status_mutex_);
-  return status_.state;
-}
-
 void Session::publish() noexcept {
   try {
     const std::lock_guard one_at_a_time(publish_mutex_);

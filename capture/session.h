@@ -76,7 +76,6 @@ class Session {
   void lose_track() noexcept;  // a range or kernel could not be remembered: nothing may be captured any more
   void note(const std::string& text) noexcept;
   void publish() noexcept;
-  StatusState state() const;
 
   void runtime_restarted();  // hsa_init after hsa_shut_down: what the old runtime gave is gone
 

@@ -287,8 +287,8 @@ void SnapshotTaker::read_before(snapshot::Dispatch& d) {
   for (const snapshot::NotCaptured& missing : d.not_captured)
     for (snapshot::CoverageKind& kind : d.coverage)
       if (kind.kind == missing.kind) kind.bytes -= std::min(kind.bytes, missing.size);
-  d.not_captured.insert(d.not_captured.end(), left_out.begin(), left_out.end());
   settle_host(d);
+  d.not_captured.insert(d.not_captured.end(), left_out.begin(), left_out.end());
 }
 
 void SnapshotTaker::settle_host(const snapshot::Dispatch& d) {
