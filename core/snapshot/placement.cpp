@@ -9,9 +9,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "core/support/error.h"
+#include "core/support/file.h"
 
 namespace kerncap::snapshot {
 namespace {
@@ -47,12 +49,7 @@ void copy_bytes(int from, int to, const fs::path& name) {
       static constexpr std::size_t size = 1 << 20;
       static thread_local char buffer[size];
       got = ::read(from, buffer, size);
-      for (ssize_t done = 0; done < got;) {
-        const ssize_t wrote = ::write(to, buffer + done, static_cast<std::size_t>(got - done));
-        if (wrote < 0 && errno != EINTR)
-          fail(ExitCode::environment, "cannot write '{}': {}", name.string(), std::strerror(errno));
-        if (wrote > 0) done += wrote;
-      }
+      if (got > 0) support::write_all(to, std::as_bytes(std::span(buffer, static_cast<std::size_t>(got))), name.string());
     }
     if (got == 0) return;
     if (got < 0 && errno != EINTR)
