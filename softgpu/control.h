@@ -12,7 +12,7 @@
 namespace kerncap::softgpu {
 
 struct Control {
-  std::uint32_t size = sizeof(Control);  // of the caller's structure; fields beyond it stay as they are
+  std::uint32_t size = sizeof(Control);  // of the caller's structure, which has these fields at least
   std::uint32_t counter_clock = 0;       // 1: kernels last as long as their instruction counts say (counter_clock.h)
   std::uint64_t seed = 0;                // as KERNCAP_SOFTGPU_SEED
   std::uint64_t poison = 0;              // as KERNCAP_SOFTGPU_POISON

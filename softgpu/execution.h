@@ -75,8 +75,8 @@ struct MemoryTraffic {
 
 struct DispatchCounters {
   std::uint64_t wave_instructions = 0, valu = 0, salu = 0, vmem = 0, smem = 0, lds = 0, branches = 0;
-  std::uint64_t matrix = 0;                            // MFMA and WMMA, which `valu` counts too
-  std::uint64_t bytes_read = 0, bytes_written = 0;     // global and private memory, scalar loads
+  std::uint64_t matrix = 0;                            // MFMA, SMFMAC and WMMA, which `valu` counts too
+  std::uint64_t bytes_read = 0, bytes_written = 0;     // global and private memory, scalar accesses
   std::array<MemoryTraffic, traffic_kinds> memory{};   // by Traffic
   std::uint64_t partial_valu = 0, inactive_lanes = 0;  // vector instructions with lanes off, and how many lanes
   std::uint64_t lds_bank_conflicts = 0;                // extra passes over the 32 banks, with count_details only

@@ -53,8 +53,6 @@ bool is_integer(Type type) {
 
 }  // namespace
 
-bool is_vop3(std::string_view suffix) { return suffix.empty() || suffix.starts_with("e64"); }
-
 // The lane that each lane reads. Rows are 16 lanes; wave shifts and broadcasts are GCN's, row_share and row_xmask
 // RDNA's.
 bool Decoder::dpp_control(const std::string& key, const std::string& value) {

@@ -50,7 +50,4 @@ struct Decoder {
   bool dpp_control(const std::string& key, const std::string& value);
 };
 
-// The encoding is one of VOP3's (64 bits), where op_sel is in bits 11-14.
-bool is_vop3(std::string_view suffix);
-
 }  // namespace kerncap::softgpu::isa

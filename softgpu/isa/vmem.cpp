@@ -219,12 +219,6 @@ void find_lanes(Access& access) {
   for (Staged& stage : access.staged) access.w.engine->pointer[stage.lane] = stage.bytes.data();
 }
 
-void find_addressed_lanes(Access& access) {
-  resolve_global(access);
-  if (access.failed) return;
-  for (Staged& stage : access.staged) access.w.engine->pointer[stage.lane] = stage.bytes.data();
-}
-
 void finish_access(Access& access) {
   Engine& e = *access.w.engine;
   const u64 moved = static_cast<u64>(std::popcount(access.active)) * access.bytes;

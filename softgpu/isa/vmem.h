@@ -72,14 +72,11 @@ void finish_access(Access& access);
 // An LDS instruction on the global data share.
 const Operation* run_gds(Wave& w, const Operation* op);
 
-// Memory with addresses that an instruction has put into Engine::address itself.
-void find_addressed_lanes(Access& access);
-
 const Operation* run_memory(Wave& w, const Operation* op);
 // Loads from memory to LDS, and stores from LDS: one dword of LDS for each lane.
 const Operation* run_memory_to_lds(Wave& w, const Operation* op);
 const Operation* run_lds_to_memory(Wave& w, const Operation* op);
-// Buffers with a format (typed_buffer.cpp); the number of components is in Instruction::bytes.
+// Buffers with a format (typed_buffer.cpp); the number of components is in MemoryAccess::components.
 const Operation* run_typed_buffer(Wave& w, const Operation* op);
 
 }  // namespace kerncap::softgpu::isa
