@@ -46,6 +46,11 @@ bool names_a_target(const std::vector<std::string>& options) {
   });
 }
 
+// A snapshot may be anybody's: what would make the compiler load code is refused.
+bool loads_code(const std::string& option) {
+  return option.find("plugin") != std::string::npos || option.find("-load") != std::string::npos;
+}
+
 // Entries of the job are lines.
 bool fits_in_a_line(const std::string& text) { return text.find_first_of(std::string_view("\n\0", 2)) == text.npos; }
 
@@ -62,6 +67,12 @@ std::optional<RuntimeProgram> runtime_program_of(const fs::path& snapshot, const
   program.name = support::string_member(document, "name", what);
   program.library = support::string_member(document, "library", what);
   program.options = texts(document, "options", what);
+  if (const auto loads = std::find_if(program.options.begin(), program.options.end(), loads_code);
+      loads != program.options.end())
+    support::fail(support::ExitCode::bad_input,
+                  "the program in '{}' was compiled with '{}', which loads code into the compiler; remove that folder "
+                  "from the snapshot to emit a project without sources",
+                  what, *loads);
   program.name_expressions = texts(document, "name_expressions", what);
   program.source = support::read_text_file(folder / "source", largest_text);
   std::set<std::string> taken;

@@ -81,6 +81,11 @@ class RuntimeProgram : public ::testing::Test {
     return path;
   }
 
+  std::filesystem::path description_in(const std::filesystem::path& snapshot) {
+    const auto digest = support::sha256_hex_of_file(application_.sources() / "code");
+    return snapshot / "runtime-compiled" / digest / "program.json";
+  }
+
   EmitOptions options(const std::filesystem::path& snapshot) {
     auto options = application_.options(snapshot);
     options.database.clear();
@@ -109,6 +114,34 @@ TEST_F(RuntimeProgram, IsFoundInItsText) {
   EXPECT_EQ(report.kernel->file, "src/source.cu");
   EXPECT_EQ(report.kernel->first_line, 6u);
   EXPECT_EQ(report.kernel->parameters.at(0).element, "f32");
+}
+
+TEST_F(RuntimeProgram, LoadsNoLibraryThatASnapshotBrings) {
+  const auto path = snapshot("plain");
+  const auto trap = path / "libamdhip64.so", sprung = path / "sprung";
+  support::write_file_atomically(path / "trap.cpp",
+                                 "#include <stdio.h>\n__attribute__((constructor)) static void f() { fclose(fopen(\"" +
+                                     sprung.string() + "\", \"w\")); }\n",
+                                 0600);
+  ASSERT_EQ(run({"c++", "-shared", "-fPIC", (path / "trap.cpp").string(), "-o", trap.string()}).exit_status, 0);
+  const auto description = description_in(path);
+  auto program = support::read_json_file(description);
+  program["library"] = trap.string();
+  support::write_file_atomically(description, support::dump_json(program), 0600);
+  const auto report = emit_project(options(path));
+  EXPECT_FALSE(std::filesystem::exists(sprung));
+  EXPECT_EQ(report.rebuild->outcome, RebuildOutcome::byte_identical) << report.rebuild->reason;
+}
+
+TEST_F(RuntimeProgram, RefusesOptionsThatLoadCode) {
+  const auto path = snapshot("plain");
+  const auto description = description_in(path);
+  auto program = support::read_json_file(description);
+  for (const char* option : {"-fplugin=/x.so", "-fpass-plugin=/x.so", "-load"}) {
+    program["options"] = {"-O2", option};
+    support::write_file_atomically(description, support::dump_json(program), 0600);
+    EXPECT_THROW(emit_project(options(path)), support::Error) << option;
+  }
 }
 
 TEST_F(RuntimeProgram, FollowsEditsOfSourceAndHeader) {

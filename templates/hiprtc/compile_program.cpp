@@ -1,7 +1,7 @@
 // Compiles a program as the application did, through hipRTC, without a GPU:
 //   compile_program JOB SOURCE_FOLDER OUTPUT [LIBRARY]
 // JOB is a text file, one entry a line: "name N", "source FILE", "header INCLUDE_NAME<tab>FILE", "option O",
-// "name-expression E", "library PATH". Files are relative to SOURCE_FOLDER.
+// "name-expression E", "library PATH" (of which the file's name counts). Files are relative to SOURCE_FOLDER.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -35,7 +35,15 @@ void* open_library(const std::string& recorded, const std::string& chosen) {
   if (!chosen.empty()) {
     candidates = {chosen};
   } else {
-    candidates = {recorded, recorded.substr(recorded.rfind('/') + 1), "libhiprtc.so", "libamdhip64.so"};
+    // Of what is recorded only the name counts, and only a name of hipRTC's: a project comes from anywhere, and loading
+    // a library runs its code. ROCm's folders are looked in as well as the loader's.
+    const std::string name = recorded.substr(recorded.rfind('/') + 1);
+    const bool is_hiprtc = name.rfind("libhiprtc.so", 0) == 0 || name.rfind("libamdhip64.so", 0) == 0;
+    const char* rocm = std::getenv("ROCM_PATH");
+    const std::vector<std::string> files = {is_hiprtc ? name : "libhiprtc.so", "libhiprtc.so", "libamdhip64.so"};
+    const std::vector<std::string> places = {"", rocm == nullptr ? "" : rocm + std::string("/lib/"), "/opt/rocm/lib/"};
+    for (const std::string& file : files)
+      for (const std::string& place : places) candidates.push_back(place + file);
   }
   std::string reasons;
   for (const auto& candidate : candidates) {
