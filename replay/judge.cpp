@@ -282,11 +282,9 @@ void validate(const Options& options, WorkerPool& pool, Verdict& verdict) {
     const NoiseReport report = measure_noise(options, pool, noise_runs_when_asked_by_failure);
     if (report.deviates && report.explains) {
       Verdict again;
-      again.kernel = verdict.kernel;
-      again.agent = verdict.agent;
+      describe(again, pool.subject(options));
       again.code_object = verdict.code_object;
-      again.arguments = verdict.arguments;
-      again.notes = verdict.notes;
+      again.dispatch = verdict.dispatch;
       RunRequest request = request_of(options);
       request.noise = noise = report.noise;
       for (std::uint64_t i = 0; i < runs && again.outcome != Outcome::differs; ++i) {
