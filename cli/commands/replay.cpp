@@ -21,6 +21,8 @@ void add_tolerances(CLI::App& command, ReplayFlags& flags) {
                   "NAME:type=float; may be repeated (default: bit for bit, or the project's kerncap.toml)")
       ->type_name("RULE");
   command.add_flag("--all-arguments", flags.options.all_parts, "List arguments without differences too");
+  command.add_flag("--captured-inputs-only", flags.captured_inputs_only,
+                   "Do not try a matching kernel on changed inputs and in other circumstances");
 }
 
 }  // namespace
