@@ -1,5 +1,6 @@
 #include "wrapper/settings.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "core/compdb/file_system.h"

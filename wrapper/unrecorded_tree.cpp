@@ -48,8 +48,6 @@ std::map<std::string, std::string> cmake_cache(const std::string& text) {
   return entries;
 }
 
-std::string command_line(const std::vector<std::string>& words) { return support::shell_quoted(words); }
-
 std::string configure_again(const fs::path& tree, const std::string& cache, const std::string& wrapper) {
   const std::map<std::string, std::string> entries = cmake_cache(cache);
   std::vector<std::string> words = {"cmake"};
@@ -63,7 +61,7 @@ std::string configure_again(const fs::path& tree, const std::string& cache, cons
     const bool others = present != entries.end() && !present->second.empty();
     words.push_back("-D" + name + "=" + wrapper + (others ? ";" + present->second : ""));
   }
-  return command_line(words);
+  return support::shell_quoted(words);
 }
 
 }  // namespace
@@ -92,18 +90,19 @@ UnrecordedTree look_at_unrecorded_tree(const std::vector<std::string>& command, 
   const std::string rules = cache.empty() ? text_of(tree.folder / "build.ninja") : cache;
   // As a launcher, as the compiler, or by a masquerade folder.
   tree.goes_past_us = rules.find("kerncap-cc") == std::string::npos && rules.find("/masquerade/") == std::string::npos;
-  const std::string again = command_line({kerncap, "build", "--db", database.string(), "--"}) + " ";
+  const std::string again = support::shell_quoted({kerncap, "build", "--db", database.string(), "--"}) + " ";
   if (!cache.empty()) {
     const std::string folder = tree.folder.string();
-    tree.how_to_record = tree.goes_past_us ? configure_again(tree.folder, cache, wrapper) + " && " + again +
-                                                 command_line({"cmake", "--build", folder})
-                                           : again + command_line({"cmake", "--build", folder, "--clean-first"});
+    tree.how_to_record = tree.goes_past_us
+                             ? configure_again(tree.folder, cache, wrapper) + " && " + again +
+                                   support::shell_quoted({"cmake", "--build", folder})
+                             : again + support::shell_quoted({"cmake", "--build", folder, "--clean-first"});
   } else if (is_there(tree.folder / "meson-info")) {
-    tree.how_to_record = again + command_line({"meson", "setup", "--wipe", tree.folder.string()}) + " && " + again +
-                         command_line({"meson", "compile", "-C", tree.folder.string()});
+    tree.how_to_record = again + support::shell_quoted({"meson", "setup", "--wipe", tree.folder.string()}) + " && " +
+                         again + support::shell_quoted({"meson", "compile", "-C", tree.folder.string()});
   } else {
     tree.how_to_record = "generate the build files again with CC=" + support::shell_quoted({wrapper + " <compiler>"}) +
-                         " (and CXX likewise), then run: " + again + command_line(command);
+                         " (and CXX likewise), then run: " + again + support::shell_quoted(command);
   }
   return tree;
 }

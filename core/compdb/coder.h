@@ -14,8 +14,6 @@ namespace kerncap::compdb {
 
 class Encoder {
  public:
-  static constexpr bool decoding = false;
-
   void number(std::uint64_t value) { append(body_, value); }
   template <typename Integer>
   void integer(const Integer& value) {
@@ -61,8 +59,6 @@ class Encoder {
 
 class Decoder {
  public:
-  static constexpr bool decoding = true;
-
   explicit Decoder(std::string_view input) : rest_(input) {
     const std::uint64_t count = number();
     if (count > rest_.size()) {

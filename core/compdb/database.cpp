@@ -291,7 +291,10 @@ std::vector<Record> Database::records() const {
 }
 
 Statistics Database::statistics() const { return state_->current_index().statistics(); }
-IndexReport Database::index_report() const { return state_->report; }
+IndexReport Database::index_report() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->report;
+}
 void Database::look_again() { state_->look_again(); }
 
 std::vector<Match> Database::find_code_object(std::string_view digest) const {

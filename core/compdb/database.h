@@ -1,6 +1,7 @@
 // Reading side of the compilation database: opens the logs of a folder, builds or refreshes the index, answers queries.
 //
-// Thread-safety: a Database is immutable after construction; const members may be called in parallel. Errors:
+// Thread-safety: const members may be called in parallel, although a question without an answer may refresh the index
+// inside. Errors:
 // support::Error (bad_input for a database that is not there or of a newer version; damaged records are skipped and
 // counted).
 #pragma once

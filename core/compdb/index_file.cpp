@@ -53,11 +53,6 @@ std::uint64_t key_hash(KeyKind kind, std::string_view text) {
   return XXH3_64bits_withSeed(text.data(), text.size(), static_cast<std::uint64_t>(kind));
 }
 
-void append_number(std::string& to, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
-  to.push_back(static_cast<char>(value));
-}
-
 TextReference IndexContent::add_text(std::string_view text) {
   if (text.size() > UINT32_MAX - texts.size()) {
     support::fail(support::ExitCode::bad_input, "the compilation database has more than 4 GiB of names: split it");

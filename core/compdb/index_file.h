@@ -150,7 +150,4 @@ class IndexFile {
   std::uint64_t pending_ = 0, live_units_ = 0, live_code_objects_ = 0;
 };
 
-// Posting lists: unsigned LEB128 numbers.
-void append_number(std::string& to, std::uint64_t value);
-
 }  // namespace kerncap::compdb
